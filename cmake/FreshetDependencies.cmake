@@ -1,0 +1,20 @@
+# Everything comes from Debian 12 packages; scripts/packages lists them.
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_path(FRESHET_ASIO_INCLUDE asio.hpp REQUIRED)
+find_path(FRESHET_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_path(FRESHET_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+find_path(FRESHET_BOOST_INCLUDE boost/pfr.hpp REQUIRED)
+
+add_library(freshet_asio INTERFACE)
+target_compile_definitions(freshet_asio INTERFACE ASIO_STANDALONE)
+target_link_libraries(freshet_asio INTERFACE Threads::Threads)
+
+if(FRESHET_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()

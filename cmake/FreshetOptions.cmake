@@ -1,0 +1,47 @@
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+option(FRESHET_BUILD_TESTS "Build tests and benchmarks" ON)
+option(FRESHET_ANALYZE "clang thread-safety analysis" OFF)
+set(FRESHET_SANITIZE "" CACHE STRING "Sanitizers, as given to -fsanitize=")
+
+find_program(FRESHET_CCACHE ccache)
+if(FRESHET_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${FRESHET_CCACHE}")
+endif()
+find_program(FRESHET_MOLD mold)
+if(FRESHET_MOLD AND NOT FRESHET_ANALYZE)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+add_compile_options(-fno-omit-frame-pointer)
+
+# Warnings are for our own code: generated and foreign code is SYSTEM.
+add_library(freshet_warnings INTERFACE)
+target_compile_options(freshet_warnings INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False alarms of GCC 12 in inlined standard containers.
+  target_compile_options(freshet_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized
+    -Wno-stringop-overflow -Wno-array-bounds -Wno-stringop-overread -Wno-dangling-pointer)
+endif()
+if(FRESHET_ANALYZE)
+  target_compile_options(freshet_warnings INTERFACE -Wthread-safety)
+  add_compile_definitions(ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE)
+endif()
+if(FRESHET_SANITIZE)
+  add_compile_options(-fsanitize=${FRESHET_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FRESHET_SANITIZE})
+  if(FRESHET_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan)
+  endif()
+  if(FRESHET_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize=vptr)  # Job modules hide their type information from libfreshet.
+  endif()
+endif()

@@ -1,0 +1,181 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/file_system.h"
+
+namespace freshet {
+
+namespace {
+
+Status from_errno(const std::string& path, int error) {
+  const std::string message = path + ": " + std::strerror(error);
+  switch (error) {
+    case ENOENT: case ENOTDIR: return not_found(message);
+    case EEXIST: return already_exists(message);
+    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: return resource_exhausted(message);
+    case EACCES: case EPERM: case EROFS: return failed_precondition(message);
+    default: return unavailable(message);
+  }
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { if (fd_ >= 0) ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+class LocalReadable final : public ReadableFile {
+ public:
+  LocalReadable(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Result<size_t> read(uint64_t offset, char* to, size_t size) override {
+    size_t done = 0;
+    while (done < size) {
+      const ssize_t n = ::pread(fd_.get(), to + done, size - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return from_errno(path_, errno);
+      if (n == 0) break;
+      done += static_cast<size_t>(n);
+    }
+    return done;
+  }
+
+ private:
+  std::string path_;
+  Descriptor fd_;
+};
+
+class LocalWritable final : public WritableFile {
+ public:
+  LocalWritable(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Status append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return from_errno(path_, errno);
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return Status();
+  }
+  Status sync() override {
+    if (::fdatasync(fd_.get()) != 0) return from_errno(path_, errno);
+    return Status();
+  }
+  Status close() override {
+    const int fd = fd_.release();
+    if (fd >= 0 && ::close(fd) != 0) return from_errno(path_, errno);
+    return Status();
+  }
+
+ private:
+  std::string path_;
+  Descriptor fd_;
+};
+
+class LocalFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return from_errno(path, errno);
+    return std::unique_ptr<ReadableFile>(std::make_unique<LocalReadable>(path, fd));
+  }
+
+  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) return from_errno(path, errno);
+    return std::unique_ptr<WritableFile>(std::make_unique<LocalWritable>(path, fd));
+  }
+
+  Result<FileInfo> info(const std::string& path) override {
+    struct stat link {}, file {};
+    if (::lstat(path.c_str(), &link) != 0) return from_errno(path, errno);
+    if (::stat(path.c_str(), &file) != 0) return from_errno(path, errno);
+    return FileInfo{path, static_cast<uint64_t>(file.st_size), S_ISDIR(file.st_mode), S_ISLNK(link.st_mode)};
+  }
+
+  Result<std::vector<FileInfo>> list(const std::string& directory) override {
+    DIR* stream = ::opendir(directory.c_str());
+    if (stream == nullptr) return from_errno(directory, errno);
+    std::vector<FileInfo> out;
+    while (const dirent* entry = ::readdir(stream)) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      auto found = info(directory + (directory.ends_with('/') ? "" : "/") + name);
+      if (found.ok()) out.push_back(std::move(*found));  // A dangling link or a file just removed is no entry.
+    }
+    ::closedir(stream);
+    std::sort(out.begin(), out.end(), [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
+    return out;
+  }
+
+  Status create_directories(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    return error ? from_errno(path, error.value()) : Status();
+  }
+
+  Status create_new_directory(const std::string& path) override {
+    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+    if (!parent.empty()) RETURN_IF_ERROR(create_directories(parent.string()));
+    if (::mkdir(path.c_str(), 0755) != 0) return from_errno(path, errno);
+    return Status();
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return from_errno(from, errno);
+    return Status();
+  }
+
+  Status remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0) return from_errno(path, errno);
+    return Status();
+  }
+
+  Status remove_all(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    return error ? from_errno(path, error.value()) : Status();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FileSystem> make_local_file_system() { return std::make_unique<LocalFileSystem>(); }
+
+Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit_bytes) {
+  ASSIGN_OR_RETURN(const FileInfo file, info(path));
+  if (file.is_directory) return failed_precondition(path + ": is a directory");
+  if (file.size_bytes > limit_bytes) {
+    return resource_exhausted(path + ": " + std::to_string(file.size_bytes) + " bytes are more than the allowed " +
+                              std::to_string(limit_bytes));
+  }
+  ASSIGN_OR_RETURN(auto readable, open(path));
+  std::string bytes(file.size_bytes, '\0');
+  ASSIGN_OR_RETURN(const size_t size, readable->read(0, bytes.data(), bytes.size()));
+  bytes.resize(size);
+  return bytes;
+}
+
+Status FileSystem::write_atomically(const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".part";
+  ASSIGN_OR_RETURN(auto file, create(temporary));
+  RETURN_IF_ERROR(file->append(bytes));
+  RETURN_IF_ERROR(file->sync());
+  RETURN_IF_ERROR(file->close());
+  return rename(temporary, path);
+}
+
+}  // namespace freshet
