@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/file_system.h"
+#include "runtime/base/ids.h"
+#include "runtime/base/key_groups.h"
+#include "runtime/base/status.h"
+#include "runtime/operators/edge_type.h"
+
+namespace freshet {
+
+/// What an operator may know of the task it runs in. Lives as long as the operator; belongs to the task's thread. Everything
+/// that could differ between two executions passes through here and is recorded as a decision.
+class OperatorContext {
+ public:
+  virtual ~OperatorContext() = default;
+
+  virtual uint32_t subtask() const = 0;
+  virtual uint32_t parallelism() const = 0;
+  virtual uint32_t max_parallelism() const = 0;
+  virtual const AttemptId& attempt() const = 0;  // For names of files; must not influence results.
+  virtual OperatorId operator_id() const = 0;
+  virtual const std::string& operator_name() const = 0;
+
+  /// Wall-clock time; changes only between elements.
+  virtual EpochMillis processing_time() const = 0;
+
+  /// A random number; recorded.
+  virtual uint64_t random() = 0;
+
+  /// Runs `ask`, which may look at the world outside (directories, services), and records its answer; when the task is
+  /// executed again, the recorded answer is returned and `ask` is not run. `ask` may throw.
+  virtual std::string external(const std::string& what, const std::function<std::string()>& ask) = 0;
+
+  virtual FileSystem& files() = 0;
+
+  /// A setting of the job; empty when not set and without default.
+  virtual std::string setting(const std::string& name) const = 0;
+};
+
+/// Leaves something to be published when the whole job has reached its end.
+struct CommittableBytes {
+  OperatorId operator_id;
+  std::string payload;
+};
+
+/// User code with a type-erased skin. Called by one thread at a time, in this order:
+/// open, (process | poll | watermark)*, end_input per input, finish, [prepare_commit], close. What it throws fails its task, with the
+/// operator's name. close() is called in every case, also after a failure.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+
+  /// `outputs[i]` receives what output i emits; all outlive the operator.
+  virtual void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) = 0;
+
+  /// One record of input `input`.
+  virtual void process(uint32_t input, const void* record, EpochMillis timestamp) = 0;
+
+  /// Event time reached `watermark` on all channels of all inputs. Forwarding it is the task's business.
+  virtual void on_watermark(EpochMillis /*watermark*/) {}
+
+  /// No record of this input comes any more.
+  virtual void end_input(uint32_t /*input*/) {}
+
+  /// All inputs have ended: emit what is left, in bounded batches. True when done; false: call again, after outputs were drained.
+  virtual bool finish() { return true; }
+
+  /// After finish(), of sinks only: what is to be published when the job is done.
+  virtual std::vector<std::string> prepare_commit() { return {}; }
+
+  /// Releases what it holds; must not throw.
+  virtual void close() {}
+
+  /// Records emitted or taken so far by a source, for progress. Others: 0.
+  virtual uint64_t source_records() const { return 0; }
+};
+
+enum class PollResult : uint8_t {
+  kMore,       // There is or may be more at once.
+  kWaiting,    // Nothing until the next input element (a split) arrives or `wake` is called.
+  kEnded,      // Nothing ever again.
+};
+
+/// An operator that makes records of itself. Its input 0 brings splits; output 1, if it has one, asks for them.
+class SourceOperator : public Operator {
+ public:
+  /// Emits at most `max_records`, then returns. May emit fewer. Never blocks, unless the operator was declared blocking.
+  virtual PollResult poll(uint32_t max_records) = 0;
+
+  /// False while a split is being read: then no further input element is given to it, which keeps the order of its work
+  /// independent of when splits arrive.
+  virtual bool wants_input() const = 0;
+};
+
+/// Publishes what sinks left. May be made without any operator running, in any TaskManager of the job.
+class Committer {
+ public:
+  virtual ~Committer() = default;
+
+  /// Idempotent: the same payload may come again after it was done or half done, also elsewhere. May block.
+  virtual Status commit(const std::string& payload, FileSystem&) = 0;
+};
+
+/// Makes the parts of one operator. Immutable, shared by all its subtasks; thread-safe.
+class OperatorFactory {
+ public:
+  virtual ~OperatorFactory() = default;
+
+  virtual std::unique_ptr<Operator> make() const = 0;
+
+  /// True when make() gives a SourceOperator.
+  virtual bool is_source() const { return false; }
+
+  /// Null for operators that publish nothing.
+  virtual std::unique_ptr<Committer> make_committer() const { return nullptr; }
+
+  /// Before the job starts, in the JobManager's first TaskManager: things such as "the output directory exists". May block.
+  virtual Status check(FileSystem&) const { return Status(); }
+};
+
+}  // namespace freshet

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/encoding.h"
+#include "runtime/base/ids.h"
+#include "shuffle/element.h"
+
+namespace freshet {
+
+/// How far one channel got: every element since the start of the job has a number.
+struct ChannelPosition {
+  uint32_t peer = 0;            // Subpartition at the producer, producer at the consumer.
+  uint64_t elements = 0;        // Number of the next element.
+  uint64_t hash = 0;            // Rolling over elements [0, elements): see rolling_hash(). 0 when hashing is off.
+  bool operator==(const ChannelPosition&) const = default;
+};
+
+/// The rolling hash of a channel after one more element.
+uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp, std::string_view payload);
+
+/// The producing end of one output edge of one subtask: a channel per consumer, which exists from its first element on.
+///
+/// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks come from the heap and count as overdraft.
+/// Buffers are handed over when full, at flush() and before events; handed over they are immutable.
+class ResultPartition {
+ public:
+  struct Options {
+    JobId job;
+    DatasetId dataset;
+    uint32_t producer = 0;             // Subtask.
+    AttemptNumber attempt = 0;
+    uint32_t subpartitions = 1;        // Consumers.
+    uint32_t fixed_record_size = 0;    // Bytes of every record, or 0: a varint length precedes each.
+    bool hash = false;                 // Rolling hash per channel.
+    std::function<void()> wake;        // Called on any thread when available() may have become true.
+    std::function<uint64_t()> log_position;  // Gate of what is written now; empty: 0.
+  };
+
+  virtual ~ResultPartition() = default;
+
+  /// True when the task may take another element: buffers are left and no overdraft is owed.
+  virtual bool available() const = 0;
+
+  /// Starts a record for one consumer; encode it, then end_record(). One at a time.
+  virtual Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) = 0;
+  virtual void end_record() = 0;
+
+  /// An event to all consumers, behind what was written before. Not for kEndOfData.
+  virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
+
+  /// Hands over all open buffers with bytes in them; only channels with unflushed bytes are visited.
+  virtual void flush() = 0;
+  virtual bool has_unflushed() const = 0;
+
+  /// flush(), then the end of data for every consumer, travelling as a range.
+  virtual void end_of_data() = 0;
+
+  /// Positions of all channels that exist, by subpartition.
+  virtual std::vector<ChannelPosition> positions() const = 0;
+
+  virtual uint64_t records_written() const = 0;
+  virtual uint64_t bytes_written() const = 0;
+
+  /// Drops what was not taken and detaches all consumers. Before destruction; once; any thread while no other function runs.
+  virtual void release() = 0;
+};
+
+}  // namespace freshet
