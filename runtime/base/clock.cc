@@ -7,7 +7,8 @@ namespace {
 class SystemClock final : public Clock {
  public:
   TimePoint now() const override {
-    return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+    return TimePoint(
+        std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
   }
   EpochMillis epoch_millis() const override {
     return std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -21,19 +21,19 @@
 
 namespace freshet {
 
-/// How values of T become bytes and back: little-endian, self-contained, the same in every process. Specialise it for
-/// types that the standard ones below do not cover:
+/// How values of T become bytes and back: little-endian, self-contained, the same in every process.
+/// Specialise it for types that the standard ones below do not cover:
 ///
 ///   template <> struct freshet::Codec<Point> {
-///     static constexpr uint32_t kFixedSize = 0;              // Bytes of every value, or 0 if they differ.
-///     static std::string fingerprint() { return "point(f64,f64)"; }
-///     static void encode(const Point&, Encoder&);
-///     static void decode(Decoder&, Point&);                  // Into an old value; throws CodecError on bad bytes.
+///     static constexpr uint32_t kFixedSize = 0;              // Bytes of every value, or 0 if they
+///     differ. static std::string fingerprint() { return "point(f64,f64)"; } static void
+///     encode(const Point&, Encoder&); static void decode(Decoder&, Point&);                  //
+///     Into an old value; throws CodecError on bad bytes.
 ///   };
 ///
-/// The fingerprint names the format. It is stored with state and compared when a job is submitted: change it whenever
-/// the bytes change. Aggregates are encoded field by field in their order (Boost.PFR): a swap of two fields of one type
-/// cannot be seen.
+/// The fingerprint names the format. It is stored with state and compared when a job is submitted:
+/// change it whenever the bytes change. Aggregates are encoded field by field in their order
+/// (Boost.PFR): a swap of two fields of one type cannot be seen.
 template <class T>
 struct Codec;
 
@@ -66,11 +66,13 @@ struct Container {
   static constexpr uint32_t kFixedSize = 0;
   static void encode(const T& values, Encoder& encoder) {
     encoder.write_varint(values.size());
-    for (const auto& value : values) Codec<std::remove_cvref_t<decltype(value)>>::encode(value, encoder);
+    for (const auto& value : values)
+      Codec<std::remove_cvref_t<decltype(value)>>::encode(value, encoder);
   }
 };
 
-/// Hash containers iterate in an order that depends on their history; bytes must not, so entries are sorted.
+/// Hash containers iterate in an order that depends on their history; bytes must not, so entries
+/// are sorted.
 template <class T, class Entry>
 struct Unordered {
   static constexpr uint32_t kFixedSize = 0;
@@ -100,7 +102,8 @@ concept Message = requires(const T& in, T& out, std::string* text, std::string n
 };
 
 template <class T>
-concept Aggregate = std::is_aggregate_v<T> && !std::is_array_v<T> && std::is_class_v<T> && !Message<T>;
+concept Aggregate =
+    std::is_aggregate_v<T> && !std::is_array_v<T> && std::is_class_v<T> && !Message<T>;
 
 template <size_t... I, class Tuple>
 constexpr uint32_t fixed_size_sum(std::index_sequence<I...>, const Tuple*) {
@@ -126,7 +129,7 @@ using FieldTuple = decltype(boost::pfr::structure_to_tuple(std::declval<const T&
 }  // namespace codec_detail
 
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 struct Codec<T> {
   static constexpr uint32_t kFixedSize = sizeof(T);
   static std::string fingerprint() { return codec_detail::arithmetic_name<T>(); }
@@ -141,13 +144,17 @@ struct Codec<T> {
 };
 
 template <class T>
-  requires std::is_enum_v<T>
+requires std::is_enum_v<T>
 struct Codec<T> {
   using Underlying = std::underlying_type_t<T>;
   static constexpr uint32_t kFixedSize = sizeof(T);
   static std::string fingerprint() { return "enum:" + Codec<Underlying>::fingerprint(); }
-  static void encode(const T& value, Encoder& encoder) { encoder.write_fixed(static_cast<Underlying>(value)); }
-  static void decode(Decoder& decoder, T& value) { value = static_cast<T>(decoder.read_fixed<Underlying>()); }
+  static void encode(const T& value, Encoder& encoder) {
+    encoder.write_fixed(static_cast<Underlying>(value));
+  }
+  static void decode(Decoder& decoder, T& value) {
+    value = static_cast<T>(decoder.read_fixed<Underlying>());
+  }
 };
 
 template <>
@@ -160,9 +167,12 @@ struct Codec<std::string> {
 
 template <class A, class B>
 struct Codec<std::pair<A, B>> {
-  static constexpr uint32_t kFixedSize =
-      Codec<A>::kFixedSize == 0 || Codec<B>::kFixedSize == 0 ? 0 : Codec<A>::kFixedSize + Codec<B>::kFixedSize;
-  static std::string fingerprint() { return "pair<" + Codec<A>::fingerprint() + "," + Codec<B>::fingerprint() + ">"; }
+  static constexpr uint32_t kFixedSize = Codec<A>::kFixedSize == 0 || Codec<B>::kFixedSize == 0
+                                             ? 0
+                                             : Codec<A>::kFixedSize + Codec<B>::kFixedSize;
+  static std::string fingerprint() {
+    return "pair<" + Codec<A>::fingerprint() + "," + Codec<B>::fingerprint() + ">";
+  }
   static void encode(const std::pair<A, B>& value, Encoder& encoder) {
     Codec<A>::encode(value.first, encoder);
     Codec<B>::encode(value.second, encoder);
@@ -176,18 +186,24 @@ struct Codec<std::pair<A, B>> {
 template <class... Ts>
 struct Codec<std::tuple<Ts...>> {
   using Value = std::tuple<Ts...>;
-  static constexpr uint32_t kFixedSize =
-      codec_detail::fixed_size_sum(std::index_sequence_for<Ts...>(), static_cast<const Value*>(nullptr));
+  static constexpr uint32_t kFixedSize = codec_detail::fixed_size_sum(
+      std::index_sequence_for<Ts...>(), static_cast<const Value*>(nullptr));
   static std::string fingerprint() {
     return "tuple<" + codec_detail::fingerprint_list<Value>(std::index_sequence_for<Ts...>()) + ">";
   }
   static void encode(const Value& value, Encoder& encoder) {
-    std::apply([&](const auto&... fields) { (Codec<std::remove_cvref_t<decltype(fields)>>::encode(fields, encoder), ...); },
-               value);
+    std::apply(
+        [&](const auto&... fields) {
+          (Codec<std::remove_cvref_t<decltype(fields)>>::encode(fields, encoder), ...);
+        },
+        value);
   }
   static void decode(Decoder& decoder, Value& value) {
-    std::apply([&](auto&... fields) { (Codec<std::remove_cvref_t<decltype(fields)>>::decode(decoder, fields), ...); },
-               value);
+    std::apply(
+        [&](auto&... fields) {
+          (Codec<std::remove_cvref_t<decltype(fields)>>::decode(decoder, fields), ...);
+        },
+        value);
   }
 };
 
@@ -213,22 +229,31 @@ struct Codec<std::variant<Ts...>> {
   using Value = std::variant<Ts...>;
   static constexpr uint32_t kFixedSize = 0;
   static std::string fingerprint() {
-    return "variant<" + codec_detail::fingerprint_list<std::tuple<Ts...>>(std::index_sequence_for<Ts...>()) + ">";
+    return "variant<" +
+           codec_detail::fingerprint_list<std::tuple<Ts...>>(std::index_sequence_for<Ts...>()) +
+           ">";
   }
   static void encode(const Value& value, Encoder& encoder) {
     encoder.write_varint(value.index());
-    std::visit([&](const auto& one) { Codec<std::remove_cvref_t<decltype(one)>>::encode(one, encoder); }, value);
+    std::visit(
+        [&](const auto& one) { Codec<std::remove_cvref_t<decltype(one)>>::encode(one, encoder); },
+        value);
   }
   static void decode(Decoder& decoder, Value& value) {
     const uint64_t index = decoder.read_varint();
-    if (index >= sizeof...(Ts)) throw CodecError("a variant names an alternative that does not exist");
+    if (index >= sizeof...(Ts))
+      throw CodecError("a variant names an alternative that does not exist");
     decode_alternative(decoder, value, index, std::index_sequence_for<Ts...>());
   }
 
  private:
   template <size_t... I>
-  static void decode_alternative(Decoder& decoder, Value& value, uint64_t index, std::index_sequence<I...>) {
-    ((I == index ? Codec<std::variant_alternative_t<I, Value>>::decode(decoder, value.template emplace<I>()) : void()), ...);
+  static void decode_alternative(Decoder& decoder, Value& value, uint64_t index,
+                                 std::index_sequence<I...>) {
+    ((I == index ? Codec<std::variant_alternative_t<I, Value>>::decode(decoder,
+                                                                       value.template emplace<I>())
+                 : void()),
+     ...);
   }
 };
 
@@ -249,7 +274,9 @@ struct Codec<std::vector<T>> : codec_detail::Container<std::vector<T>> {
 template <class T, size_t N>
 struct Codec<std::array<T, N>> {
   static constexpr uint32_t kFixedSize = Codec<T>::kFixedSize * N;
-  static std::string fingerprint() { return "array<" + Codec<T>::fingerprint() + "," + std::to_string(N) + ">"; }
+  static std::string fingerprint() {
+    return "array<" + Codec<T>::fingerprint() + "," + std::to_string(N) + ">";
+  }
   static void encode(const std::array<T, N>& values, Encoder& encoder) {
     for (const T& value : values) Codec<T>::encode(value, encoder);
   }
@@ -275,7 +302,9 @@ struct Codec<std::set<T>> : codec_detail::Container<std::set<T>> {
 template <class K, class V>
 struct Codec<std::map<K, V>> {
   static constexpr uint32_t kFixedSize = 0;
-  static std::string fingerprint() { return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">"; }
+  static std::string fingerprint() {
+    return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">";
+  }
   static void encode(const std::map<K, V>& values, Encoder& encoder) {
     encoder.write_varint(values.size());
     for (const auto& [key, value] : values) {
@@ -298,7 +327,9 @@ struct Codec<std::map<K, V>> {
 
 template <class K, class V>
 struct Codec<std::unordered_map<K, V>> : codec_detail::Unordered<std::unordered_map<K, V>, void> {
-  static std::string fingerprint() { return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">"; }
+  static std::string fingerprint() {
+    return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">";
+  }
   static void decode(Decoder& decoder, std::unordered_map<K, V>& values) {
     const uint64_t size = decoder.read_varint();
     values.clear();
@@ -332,11 +363,13 @@ struct Codec<T> {
   static std::string fingerprint() { return "protobuf:" + std::string(T().GetTypeName()); }
   static void encode(const T& value, Encoder& encoder) {
     std::string bytes;
-    if (!value.SerializeToString(&bytes)) throw CodecError("a " + fingerprint() + " cannot be serialised");
+    if (!value.SerializeToString(&bytes))
+      throw CodecError("a " + fingerprint() + " cannot be serialised");
     encoder.write_string(bytes);
   }
   static void decode(Decoder& decoder, T& value) {
-    if (!value.ParseFromString(std::string(decoder.read_string()))) throw CodecError("bytes are no " + fingerprint());
+    if (!value.ParseFromString(std::string(decoder.read_string())))
+      throw CodecError("bytes are no " + fingerprint());
   }
 };
 
@@ -344,10 +377,11 @@ template <codec_detail::Aggregate T>
 struct Codec<T> {
   using Fields = codec_detail::FieldTuple<T>;
   static constexpr size_t kFields = std::tuple_size_v<Fields>;
-  static constexpr uint32_t kFixedSize =
-      codec_detail::fixed_size_sum(std::make_index_sequence<kFields>(), static_cast<const Fields*>(nullptr));
+  static constexpr uint32_t kFixedSize = codec_detail::fixed_size_sum(
+      std::make_index_sequence<kFields>(), static_cast<const Fields*>(nullptr));
   static std::string fingerprint() {
-    return "struct{" + codec_detail::fingerprint_list<Fields>(std::make_index_sequence<kFields>()) + "}";
+    return "struct{" + codec_detail::fingerprint_list<Fields>(std::make_index_sequence<kFields>()) +
+           "}";
   }
   static void encode(const T& value, Encoder& encoder) {
     boost::pfr::for_each_field(value, [&](const auto& field) {

@@ -10,46 +10,100 @@ namespace freshet {
 
 namespace config {
 const ConfigKey kTaskSlots{"taskmanager.numberOfTaskSlots", "1", "slots that a TaskManager offers"};
-const ConfigKey kNetworkMemory{"taskmanager.memory.network.size", "64 mb", "segment pool of a TaskManager"};
-const ConfigKey kSegmentBytes{"taskmanager.memory.segment-size", "32 kb", "largest buffer; power of two, 4 kb to 1 mb"};
-const ConfigKey kGateBudget{"taskmanager.network.memory.gate-budget", "4 mb", "bytes that may be in flight to one input gate"};
-const ConfigKey kBufferTimeout{"execution.buffer-timeout.interval", "100 ms", "longest wait of a record in an unfilled buffer; 0: none"};
-const ConfigKey kHeartbeatInterval{"heartbeat.interval", "1 s", "between two heartbeats of a TaskManager"};
-const ConfigKey kHeartbeatTimeout{"heartbeat.timeout", "10 s", "silence after which the other side is taken for dead"};
+const ConfigKey kNetworkMemory{"taskmanager.memory.network.size", "64 mb",
+                               "segment pool of a TaskManager"};
+const ConfigKey kSegmentBytes{"taskmanager.memory.segment-size", "32 kb",
+                              "largest buffer; power of two, 4 kb to 1 mb"};
+const ConfigKey kGateBudget{"taskmanager.network.memory.gate-budget", "4 mb",
+                            "bytes that may be in flight to one input gate"};
+const ConfigKey kBufferTimeout{"execution.buffer-timeout.interval", "100 ms",
+                               "longest wait of a record in an unfilled buffer; 0: none"};
+const ConfigKey kHeartbeatInterval{"heartbeat.interval", "1 s",
+                                   "between two heartbeats of a TaskManager"};
+const ConfigKey kHeartbeatTimeout{"heartbeat.timeout", "10 s",
+                                  "silence after which the other side is taken for dead"};
 const ConfigKey kSlotTimeout{"slot.request.timeout", "10 s", "longest wait of a job for its slots"};
-const ConfigKey kWorkerThreads{"taskmanager.worker-threads", "0", "threads that run tasks; 0: one per core"};
-const ConfigKey kBindHost{"bind-host", "127.0.0.1", "address that ports are bound to; beyond loopback only with security.secret"};
-const ConfigKey kRpcPort{"jobmanager.rpc.port", "6123", "control port of the JobManager; 0: any free one"};
-const ConfigKey kDataPort{"taskmanager.data.port", "0", "data port of a TaskManager; 0: any free one"};
+const ConfigKey kWorkerThreads{"taskmanager.worker-threads", "0",
+                               "threads that run tasks; 0: one per core"};
+const ConfigKey kBindHost{
+    "bind-host", "127.0.0.1",
+    "address that ports are bound to; beyond loopback only with security.secret"};
+const ConfigKey kRpcPort{"jobmanager.rpc.port", "6123",
+                         "control port of the JobManager; 0: any free one"};
+const ConfigKey kDataPort{"taskmanager.data.port", "0",
+                          "data port of a TaskManager; 0: any free one"};
 const ConfigKey kSecret{"security.secret", "", "shared secret that every peer must know"};
-const ConfigKey kRestartStrategy{"restart-strategy.type", "exponential-delay", "none, fixed-delay, failure-rate or exponential-delay"};
-const ConfigKey kFixedDelayAttempts{"restart-strategy.fixed-delay.attempts", "1", "restarts before the job fails"};
-const ConfigKey kFixedDelayDelay{"restart-strategy.fixed-delay.delay", "1 s", "wait before a restart"};
-const ConfigKey kFailureRateMax{"restart-strategy.failure-rate.max-failures-per-interval", "1", "failures in the interval that are still restarted"};
-const ConfigKey kFailureRateInterval{"restart-strategy.failure-rate.failure-rate-interval", "1 min", "in which failures are counted"};
-const ConfigKey kFailureRateDelay{"restart-strategy.failure-rate.delay", "1 s", "wait before a restart"};
-const ConfigKey kExponentialInitial{"restart-strategy.exponential-delay.initial-backoff", "0 ms", "wait before the first restart"};
-const ConfigKey kExponentialMax{"restart-strategy.exponential-delay.max-backoff", "1 min", "longest wait before a restart"};
-const ConfigKey kExponentialMultiplier{"restart-strategy.exponential-delay.backoff-multiplier", "1.5", "growth of the wait per restart"};
-const ConfigKey kExponentialReset{"restart-strategy.exponential-delay.reset-backoff-threshold", "1 h", "calm after which the wait starts anew"};
-const ConfigKey kExponentialJitter{"restart-strategy.exponential-delay.jitter-factor", "0.1", "random part of the wait, either way"};
-const ConfigKey kExponentialAttempts{"restart-strategy.exponential-delay.attempts-before-reset-backoff", "10", "restarts without calm between them before the job fails"};
-const ConfigKey kChannelHash{"execution.channel-hash.enabled", "false", "rolling hash over the elements of every channel, checked by the receiver"};
-const ConfigKey kTestFaults{"test.faults", "", "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults"};
-const ConfigKey kCancellationTimeout{"task.cancellation.timeout", "30 s", "after which a TaskManager with a task that does not end is ended"};
-const ConfigKey kSplitBytes{"source.file.split-size", "8 mb", "largest byte range of a text file that one reader takes at a time"};
+const ConfigKey kRestartStrategy{"restart-strategy.type", "exponential-delay",
+                                 "none, fixed-delay, failure-rate or exponential-delay"};
+const ConfigKey kFixedDelayAttempts{"restart-strategy.fixed-delay.attempts", "1",
+                                    "restarts before the job fails"};
+const ConfigKey kFixedDelayDelay{"restart-strategy.fixed-delay.delay", "1 s",
+                                 "wait before a restart"};
+const ConfigKey kFailureRateMax{"restart-strategy.failure-rate.max-failures-per-interval", "1",
+                                "failures in the interval that are still restarted"};
+const ConfigKey kFailureRateInterval{"restart-strategy.failure-rate.failure-rate-interval", "1 min",
+                                     "in which failures are counted"};
+const ConfigKey kFailureRateDelay{"restart-strategy.failure-rate.delay", "1 s",
+                                  "wait before a restart"};
+const ConfigKey kExponentialInitial{"restart-strategy.exponential-delay.initial-backoff", "0 ms",
+                                    "wait before the first restart"};
+const ConfigKey kExponentialMax{"restart-strategy.exponential-delay.max-backoff", "1 min",
+                                "longest wait before a restart"};
+const ConfigKey kExponentialMultiplier{"restart-strategy.exponential-delay.backoff-multiplier",
+                                       "1.5", "growth of the wait per restart"};
+const ConfigKey kExponentialReset{"restart-strategy.exponential-delay.reset-backoff-threshold",
+                                  "1 h", "calm after which the wait starts anew"};
+const ConfigKey kExponentialJitter{"restart-strategy.exponential-delay.jitter-factor", "0.1",
+                                   "random part of the wait, either way"};
+const ConfigKey kExponentialAttempts{
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff", "10",
+    "restarts without calm between them before the job fails"};
+const ConfigKey kChannelHash{
+    "execution.channel-hash.enabled", "false",
+    "rolling hash over the elements of every channel, checked by the receiver"};
+const ConfigKey kTestFaults{"test.faults", "",
+                            "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults"};
+const ConfigKey kCancellationTimeout{
+    "task.cancellation.timeout", "30 s",
+    "after which a TaskManager with a task that does not end is ended"};
+const ConfigKey kSplitBytes{"source.file.split-size", "8 mb",
+                            "largest byte range of a text file that one reader takes at a time"};
 }  // namespace config
 
 const std::vector<const ConfigKey*>& config_keys() {
   using namespace config;
   static const std::vector<const ConfigKey*> keys = [] {
-    std::vector<const ConfigKey*> all = {
-        &kTaskSlots, &kNetworkMemory, &kSegmentBytes, &kGateBudget, &kBufferTimeout, &kHeartbeatInterval,
-        &kHeartbeatTimeout, &kSlotTimeout, &kWorkerThreads, &kBindHost, &kRpcPort, &kDataPort, &kSecret,
-        &kRestartStrategy, &kFixedDelayAttempts, &kFixedDelayDelay, &kFailureRateMax, &kFailureRateInterval,
-        &kFailureRateDelay, &kExponentialInitial, &kExponentialMax, &kExponentialMultiplier, &kExponentialReset,
-        &kExponentialJitter, &kExponentialAttempts, &kChannelHash, &kTestFaults, &kCancellationTimeout, &kSplitBytes};
-    std::sort(all.begin(), all.end(), [](const ConfigKey* a, const ConfigKey* b) { return a->name < b->name; });
+    std::vector<const ConfigKey*> all = {&kTaskSlots,
+                                         &kNetworkMemory,
+                                         &kSegmentBytes,
+                                         &kGateBudget,
+                                         &kBufferTimeout,
+                                         &kHeartbeatInterval,
+                                         &kHeartbeatTimeout,
+                                         &kSlotTimeout,
+                                         &kWorkerThreads,
+                                         &kBindHost,
+                                         &kRpcPort,
+                                         &kDataPort,
+                                         &kSecret,
+                                         &kRestartStrategy,
+                                         &kFixedDelayAttempts,
+                                         &kFixedDelayDelay,
+                                         &kFailureRateMax,
+                                         &kFailureRateInterval,
+                                         &kFailureRateDelay,
+                                         &kExponentialInitial,
+                                         &kExponentialMax,
+                                         &kExponentialMultiplier,
+                                         &kExponentialReset,
+                                         &kExponentialJitter,
+                                         &kExponentialAttempts,
+                                         &kChannelHash,
+                                         &kTestFaults,
+                                         &kCancellationTimeout,
+                                         &kSplitBytes};
+    std::sort(all.begin(), all.end(),
+              [](const ConfigKey* a, const ConfigKey* b) { return a->name < b->name; });
     return all;
   }();
   return keys;
@@ -88,27 +142,33 @@ Status Configuration::set(const std::string& name, std::string value) {
     const size_t distance = edit_distance(name, key->name);
     if (distance < best) best = distance, nearest = key;
   }
-  return invalid_argument(fmt::format("no setting is called '{}'; did you mean '{}'?", name, nearest->name));
+  return invalid_argument(
+      fmt::format("no setting is called '{}'; did you mean '{}'?", name, nearest->name));
 }
 
 Status Configuration::set_pair(const std::string& pair) {
   const size_t equals = pair.find('=');
-  if (equals == pair.npos || equals == 0) return invalid_argument("'" + pair + "' is not key=value");
+  if (equals == pair.npos || equals == 0)
+    return invalid_argument("'" + pair + "' is not key=value");
   return set(pair.substr(0, equals), pair.substr(equals + 1));
 }
 
-bool Configuration::has(const ConfigKey& key) const { return values_.contains(std::string(key.name)); }
+bool Configuration::has(const ConfigKey& key) const {
+  return values_.contains(std::string(key.name));
+}
 
 std::string Configuration::text(const ConfigKey& key) const {
   const auto it = values_.find(std::string(key.name));
   return it != values_.end() ? it->second : std::string(key.default_value);
 }
 
-Result<int64_t> Configuration::integer(const ConfigKey& key, int64_t minimum, int64_t maximum) const {
+Result<int64_t> Configuration::integer(const ConfigKey& key, int64_t minimum,
+                                       int64_t maximum) const {
   const std::string value = text(key);
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < minimum || number > maximum) {
+  if (error != std::errc() || end != value.data() + value.size() || number < minimum ||
+      number > maximum) {
     return bad_value(key, value, fmt::format("a whole number from {} to {}", minimum, maximum));
   }
   return number;
@@ -118,7 +178,8 @@ Result<double> Configuration::real(const ConfigKey& key, double minimum, double 
   const std::string value = text(key);
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0' || !std::isfinite(number) || number < minimum || number > maximum) {
+  if (value.empty() || *end != '\0' || !std::isfinite(number) || number < minimum ||
+      number > maximum) {
     return bad_value(key, value, fmt::format("a number from {} to {}", minimum, maximum));
   }
   return number;
@@ -137,14 +198,17 @@ Result<Duration> Configuration::duration(const ConfigKey& key) const {
   return parsed;
 }
 
-Result<uint64_t> Configuration::bytes(const ConfigKey& key, uint64_t minimum, uint64_t maximum) const {
+Result<uint64_t> Configuration::bytes(const ConfigKey& key, uint64_t minimum,
+                                      uint64_t maximum) const {
   std::string value = text(key);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   std::string unit(static_cast<const char*>(end));
   std::erase(unit, ' ');
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  static const std::map<std::string, int> kShifts = {{"", 0}, {"b", 0}, {"k", 10}, {"kb", 10}, {"m", 20}, {"mb", 20}, {"g", 30}, {"gb", 30}};
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  static const std::map<std::string, int> kShifts = {{"", 0},   {"b", 0},   {"k", 10}, {"kb", 10},
+                                                     {"m", 20}, {"mb", 20}, {"g", 30}, {"gb", 30}};
   const auto shift = kShifts.find(unit);
   if (error != std::errc() || shift == kShifts.end() || number > (~0ull >> 34)) {
     return bad_value(key, value, "a size such as 64 mb");

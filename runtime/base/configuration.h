@@ -9,7 +9,8 @@
 
 namespace freshet {
 
-/// A documented setting: the one place with its name, default and meaning. Defined in configuration.cc.
+/// A documented setting: the one place with its name, default and meaning. Defined in
+/// configuration.cc.
 struct ConfigKey {
   std::string_view name;           // Flink's, where the thing is the same.
   std::string_view default_value;  // As a user would write it.
@@ -17,18 +18,20 @@ struct ConfigKey {
 };
 
 namespace config {
-extern const ConfigKey kTaskSlots, kNetworkMemory, kSegmentBytes, kGateBudget, kBufferTimeout, kHeartbeatInterval,
-    kHeartbeatTimeout, kSlotTimeout, kWorkerThreads, kBindHost, kRpcPort, kDataPort, kSecret, kRestartStrategy,
-    kFixedDelayAttempts, kFixedDelayDelay, kFailureRateMax, kFailureRateInterval, kFailureRateDelay,
-    kExponentialInitial, kExponentialMax, kExponentialMultiplier, kExponentialReset, kExponentialJitter,
-    kExponentialAttempts, kChannelHash, kTestFaults, kCancellationTimeout, kSplitBytes;
+extern const ConfigKey kTaskSlots, kNetworkMemory, kSegmentBytes, kGateBudget, kBufferTimeout,
+    kHeartbeatInterval, kHeartbeatTimeout, kSlotTimeout, kWorkerThreads, kBindHost, kRpcPort,
+    kDataPort, kSecret, kRestartStrategy, kFixedDelayAttempts, kFixedDelayDelay, kFailureRateMax,
+    kFailureRateInterval, kFailureRateDelay, kExponentialInitial, kExponentialMax,
+    kExponentialMultiplier, kExponentialReset, kExponentialJitter, kExponentialAttempts,
+    kChannelHash, kTestFaults, kCancellationTimeout, kSplitBytes;
 }  // namespace config
 
 /// Every known key, sorted by name.
 const std::vector<const ConfigKey*>& config_keys();
 
-/// Settings of a process or a job: names to texts. Reading one that was not set gives its default; a value that does not
-/// parse is kInvalidArgument and names the key. Values copy; thread-compatible.
+/// Settings of a process or a job: names to texts. Reading one that was not set gives its default;
+/// a value that does not parse is kInvalidArgument and names the key. Values copy;
+/// thread-compatible.
 class Configuration {
  public:
   /// Refuses an unknown name, and says which known one is nearest.

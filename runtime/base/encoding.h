@@ -9,23 +9,25 @@
 
 namespace freshet {
 
-/// Appends the bytes of one element, little-endian, to memory that somebody else owns; when that is full, what was
-/// written moves to a buffer of its own, so that an element never fails to be encoded.
+/// Appends the bytes of one element, little-endian, to memory that somebody else owns; when that is
+/// full, what was written moves to a buffer of its own, so that an element never fails to be
+/// encoded.
 class Encoder {
  public:
   Encoder() = default;
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  /// Starts an element at `begin`; up to `end` may be written in place. The memory must live until `take` or the next
-  /// `start`.
+  /// Starts an element at `begin`; up to `end` may be written in place. The memory must live until
+  /// `take` or the next `start`.
   void start(char* begin, char* end) {
     begin_ = cursor_ = begin;
     end_ = end;
   }
 
   void write(const void* bytes, size_t size) {
-    if (static_cast<size_t>(end_ - cursor_) < size) [[unlikely]] grow(size);
+    if (static_cast<size_t>(end_ - cursor_) < size) [[unlikely]]
+      grow(size);
     std::memcpy(cursor_, bytes, size);
     cursor_ += size;
   }
@@ -45,7 +47,8 @@ class Encoder {
   }
 
   void write_byte(uint8_t byte) {
-    if (cursor_ == end_) [[unlikely]] grow(1);
+    if (cursor_ == end_) [[unlikely]]
+      grow(1);
     *cursor_++ = static_cast<char>(byte);
   }
 
@@ -70,7 +73,8 @@ class Encoder {
   size_t overflow_size_ = 0;
 };
 
-/// Bytes that are no valid encoding. Thrown by codecs only and caught where elements are read: user codecs throw too.
+/// Bytes that are no valid encoding. Thrown by codecs only and caught where elements are read: user
+/// codecs throw too.
 class CodecError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -79,7 +83,8 @@ class CodecError : public std::runtime_error {
 /// Reads one element. Throws CodecError rather than reading too far.
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : cursor_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  explicit Decoder(std::string_view bytes)
+      : cursor_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   void read(void* to, size_t size) { std::memcpy(to, take(size), size); }
 
@@ -109,7 +114,8 @@ class Decoder {
 
  private:
   const char* take(uint64_t size) {
-    if (size > remaining()) [[unlikely]] fail("an element ends too early");
+    if (size > remaining()) [[unlikely]]
+      fail("an element ends too early");
     const char* at = cursor_;
     cursor_ += size;
     return at;

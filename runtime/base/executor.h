@@ -14,20 +14,22 @@ struct TimerId {
   bool operator==(const TimerId&) const = default;
 };
 
-/// Runs functions one after the other, in the order in which they were posted. A thread, an I/O loop, or the event
-/// queue of a simulation. All functions are thread-safe.
+/// Runs functions one after the other, in the order in which they were posted. A thread, an I/O
+/// loop, or the event queue of a simulation. All functions are thread-safe.
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Runs `function` later on this executor, never inside this call. After the executor was stopped the function is
-  /// destroyed unrun. `name` must be a literal: traces show it.
+  /// Runs `function` later on this executor, never inside this call. After the executor was stopped
+  /// the function is destroyed unrun. `name` must be a literal: traces show it.
   virtual void post(std::string_view name, UniqueFunction<void()> function) = 0;
 
   /// Runs `function` once, not before `delay` has passed.
-  virtual TimerId schedule(Duration delay, std::string_view name, UniqueFunction<void()> function) = 0;
+  virtual TimerId schedule(Duration delay, std::string_view name,
+                           UniqueFunction<void()> function) = 0;
 
-  /// On the executor's own thread a cancelled timer does not run any more; from elsewhere it may be running.
+  /// On the executor's own thread a cancelled timer does not run any more; from elsewhere it may be
+  /// running.
   virtual void cancel(TimerId) = 0;
 
   /// True while one of its functions runs on the calling thread.

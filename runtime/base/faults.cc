@@ -46,10 +46,17 @@ class ScriptedFaults final : public Faults {
  private:
   static void perform(const Rule& rule) {
     switch (rule.action) {
-      case Action::kKill: ::kill(::getpid(), SIGKILL); return;
-      case Action::kStop: ::kill(::getpid(), SIGSTOP); return;
-      case Action::kThrow: throw std::runtime_error("fault thrown at " + rule.mark);
-      case Action::kDelay: std::this_thread::sleep_for(std::chrono::milliseconds(rule.delay_ms)); return;
+      case Action::kKill:
+        ::kill(::getpid(), SIGKILL);
+        return;
+      case Action::kStop:
+        ::kill(::getpid(), SIGSTOP);
+        return;
+      case Action::kThrow:
+        throw std::runtime_error("fault thrown at " + rule.mark);
+      case Action::kDelay:
+        std::this_thread::sleep_for(std::chrono::milliseconds(rule.delay_ms));
+        return;
     }
   }
 
@@ -63,10 +70,12 @@ Result<Action> parse_action(const std::string& text, Rule& rule) {
   if (text == "throw") return Action::kThrow;
   if (text == "delay") return Action::kDelay;
   if (text.starts_with("delay=")) {
-    const auto [end, error] = std::from_chars(text.data() + 6, text.data() + text.size(), rule.delay_ms);
+    const auto [end, error] =
+        std::from_chars(text.data() + 6, text.data() + text.size(), rule.delay_ms);
     if (error == std::errc() && end == text.data() + text.size()) return Action::kDelay;
   }
-  return invalid_argument("'" + text + "' is no fault; use kill, stop, throw or delay=<milliseconds>");
+  return invalid_argument("'" + text +
+                          "' is no fault; use kill, stop, throw or delay=<milliseconds>");
 }
 
 Result<Rule> parse_rule(const std::string& text) {
@@ -81,8 +90,10 @@ Result<Rule> parse_rule(const std::string& text) {
     known = known || mark.name == rule.mark;
     names += " " + std::string(mark.name);
   }
-  if (!known) return invalid_argument("no fault mark is called '" + rule.mark + "'; there are:" + names);
-  const auto [end, error] = std::from_chars(text.data() + first + 1, text.data() + second, rule.passing);
+  if (!known)
+    return invalid_argument("no fault mark is called '" + rule.mark + "'; there are:" + names);
+  const auto [end, error] =
+      std::from_chars(text.data() + first + 1, text.data() + second, rule.passing);
   if (error != std::errc() || end != text.data() + second || rule.passing == 0) {
     return invalid_argument("'" + text + "': the middle part counts passings from 1");
   }
@@ -98,10 +109,13 @@ const std::vector<FaultMark>& fault_marks() {
       {"register.before_reply", "JobManager: a TaskManager registered, the answer is not sent yet"},
       {"blob.before_store", "TaskManager: a module was fetched and is about to be written"},
       {"deploy.before_ack", "TaskManager: a task was created, its state is not reported yet"},
-      {"task.before_element", "TaskManager: the choice of an element is logged, the element is not processed yet"},
+      {"task.before_element",
+       "TaskManager: the choice of an element is logged, the element is not processed yet"},
       {"task.after_element", "TaskManager: an element was processed"},
-      {"task.before_end_of_data", "TaskManager: a task reached the end of its data and has not said so yet"},
-      {"commit.before_rename", "TaskManager: a file of a finished attempt is about to be published"},
+      {"task.before_end_of_data",
+       "TaskManager: a task reached the end of its data and has not said so yet"},
+      {"commit.before_rename",
+       "TaskManager: a file of a finished attempt is about to be published"},
       {"commit.after_rename", "TaskManager: a file was published, nothing is acknowledged yet"},
       {"cancel.before_ack", "TaskManager: a task was cancelled, its state is not reported yet"},
   };

@@ -12,14 +12,15 @@
 
 namespace freshet {
 
-/// Points in product code at which tests break things: `faults.at("deploy.before_ack")`. Handed in by the composition
-/// root; does nothing by default. Thread-safe.
+/// Points in product code at which tests break things: `faults.at("deploy.before_ack")`. Handed in
+/// by the composition root; does nothing by default. Thread-safe.
 class Faults {
  public:
   virtual ~Faults() = default;
 
-  /// Passes the point named `mark` (see fault_marks()). May end or stop the process, throw std::runtime_error, wait, or, in
-  /// a simulation, crash the simulated process: afterwards nothing that the caller does can be seen outside.
+  /// Passes the point named `mark` (see fault_marks()). May end or stop the process, throw
+  /// std::runtime_error, wait, or, in a simulation, crash the simulated process: afterwards nothing
+  /// that the caller does can be seen outside.
   virtual void at(std::string_view mark) = 0;
 };
 
@@ -28,13 +29,14 @@ struct FaultMark {
   std::string_view meaning;
 };
 
-/// Every mark that product code passes, for --help, simulation and the check that none is left unfired.
+/// Every mark that product code passes, for --help, simulation and the check that none is left
+/// unfired.
 const std::vector<FaultMark>& fault_marks();
 
 std::unique_ptr<Faults> make_no_faults();
 
-/// From `<mark>:<n>:<kill|stop|throw|delay[=ms]>`, several separated by commas: at the n-th passing (from 1) the process
-/// gets SIGKILL, SIGSTOP, an exception or a pause.
+/// From `<mark>:<n>:<kill|stop|throw|delay[=ms]>`, several separated by commas: at the n-th passing
+/// (from 1) the process gets SIGKILL, SIGSTOP, an exception or a pause.
 Result<std::unique_ptr<Faults>> make_scripted_faults(const std::string& script);
 
 }  // namespace freshet

@@ -6,8 +6,8 @@
 
 namespace freshet {
 
-/// XXH3 with seed 0 of serialised bytes. The same in every process, version and machine: routing, key groups and stored
-/// fingerprints depend on it.
+/// XXH3 with seed 0 of serialised bytes. The same in every process, version and machine: routing,
+/// key groups and stored fingerprints depend on it.
 uint64_t hash_bytes(std::string_view bytes);
 
 /// The hash of a key from its serialised form; what `key_group_of` takes.

@@ -30,13 +30,15 @@ struct JobId {
   std::string to_string() const;
 };
 
-using OperatorId = Id<struct OperatorTag, uint64_t>;        // Stable over builds: from the uid or the graph's shape.
-using VertexId = Id<struct VertexTag, uint32_t>;            // Index in JobGraph::vertices.
-using DatasetId = Id<struct DatasetTag, uint32_t>;          // Index in JobGraph::edges: what one vertex gives another.
+using OperatorId =
+    Id<struct OperatorTag, uint64_t>;  // Stable over builds: from the uid or the graph's shape.
+using VertexId = Id<struct VertexTag, uint32_t>;  // Index in JobGraph::vertices.
+using DatasetId =
+    Id<struct DatasetTag, uint32_t>;  // Index in JobGraph::edges: what one vertex gives another.
 using TaskManagerId = Id<struct TaskManagerTag, uint64_t>;  // Random, one per process start.
 using AllocationId = Id<struct AllocationTag, uint64_t>;    // One per giving of a slot to a job.
 using CheckpointId = Id<struct CheckpointTag, uint64_t>;    // Rises by one per job, from 1.
-using AttemptNumber = uint32_t;                             // 0 is the first execution of a subtask.
+using AttemptNumber = uint32_t;  // 0 is the first execution of a subtask.
 
 std::string to_string(OperatorId);
 std::string to_string(TaskManagerId);
@@ -68,7 +70,9 @@ struct std::hash<freshet::Id<Tag, Rep>> {
 };
 template <>
 struct std::hash<freshet::JobId> {
-  size_t operator()(const freshet::JobId& id) const { return id.high ^ (id.low * 0x9E3779B97F4A7C15ull); }
+  size_t operator()(const freshet::JobId& id) const {
+    return id.high ^ (id.low * 0x9E3779B97F4A7C15ull);
+  }
 };
 template <>
 struct std::hash<freshet::SubtaskId> {

@@ -5,18 +5,19 @@
 namespace freshet {
 
 inline constexpr uint32_t kDefaultMaxParallelism = 128;
-inline constexpr uint32_t kMaxKeyGroups = 32'768;          // Bound of a keyed vertex's parallelism too.
+inline constexpr uint32_t kMaxKeyGroups = 32'768;  // Bound of a keyed vertex's parallelism too.
 inline constexpr uint32_t kMaxStatelessParallelism = 1u << 20;
 
-/// The key group of a key: the unit in which keyed state moves between subtasks. A pure function of the serialised
-/// key, so it never depends on process, parallelism or history. The high bits are scaled, which is as even as a modulo
-/// and cheaper.
+/// The key group of a key: the unit in which keyed state moves between subtasks. A pure function of
+/// the serialised key, so it never depends on process, parallelism or history. The high bits are
+/// scaled, which is as even as a modulo and cheaper.
 inline uint32_t key_group_of(uint64_t key_hash, uint32_t max_parallelism) {
   return static_cast<uint32_t>(((key_hash >> 32) * max_parallelism) >> 32);
 }
 
 /// The subtask that owns a key group: floor(group * parallelism / max_parallelism), as in Flink.
-inline uint32_t subtask_of_key_group(uint32_t key_group, uint32_t parallelism, uint32_t max_parallelism) {
+inline uint32_t subtask_of_key_group(uint32_t key_group, uint32_t parallelism,
+                                     uint32_t max_parallelism) {
   return static_cast<uint32_t>(static_cast<uint64_t>(key_group) * parallelism / max_parallelism);
 }
 
@@ -31,7 +32,8 @@ struct KeyGroupRange {
 };
 
 /// Exactly those groups for which subtask_of_key_group() is `subtask`.
-inline KeyGroupRange key_groups_of_subtask(uint32_t subtask, uint32_t parallelism, uint32_t max_parallelism) {
+inline KeyGroupRange key_groups_of_subtask(uint32_t subtask, uint32_t parallelism,
+                                           uint32_t max_parallelism) {
   const auto first = [&](uint64_t index) {
     return static_cast<uint32_t>((index * max_parallelism + parallelism - 1) / parallelism);
   };

@@ -17,18 +17,31 @@ namespace {
 Status from_errno(const std::string& path, int error) {
   const std::string message = path + ": " + std::strerror(error);
   switch (error) {
-    case ENOENT: case ENOTDIR: return not_found(message);
-    case EEXIST: return already_exists(message);
-    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: return resource_exhausted(message);
-    case EACCES: case EPERM: case EROFS: return failed_precondition(message);
-    default: return unavailable(message);
+    case ENOENT:
+    case ENOTDIR:
+      return not_found(message);
+    case EEXIST:
+      return already_exists(message);
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+      return resource_exhausted(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return failed_precondition(message);
+    default:
+      return unavailable(message);
   }
 }
 
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { if (fd_ >= 0) ::close(fd_); }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
@@ -44,7 +57,8 @@ class LocalReadable final : public ReadableFile {
   Result<size_t> read(uint64_t offset, char* to, size_t size) override {
     size_t done = 0;
     while (done < size) {
-      const ssize_t n = ::pread(fd_.get(), to + done, size - done, static_cast<off_t>(offset + done));
+      const ssize_t n =
+          ::pread(fd_.get(), to + done, size - done, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return from_errno(path_, errno);
       if (n == 0) break;
@@ -100,10 +114,12 @@ class LocalFileSystem final : public FileSystem {
   }
 
   Result<FileInfo> info(const std::string& path) override {
-    struct stat link {}, file {};
+    struct stat link {
+    }, file{};
     if (::lstat(path.c_str(), &link) != 0) return from_errno(path, errno);
     if (::stat(path.c_str(), &file) != 0) return from_errno(path, errno);
-    return FileInfo{path, static_cast<uint64_t>(file.st_size), S_ISDIR(file.st_mode), S_ISLNK(link.st_mode)};
+    return FileInfo{path, static_cast<uint64_t>(file.st_size), S_ISDIR(file.st_mode),
+                    S_ISLNK(link.st_mode)};
   }
 
   Result<std::vector<FileInfo>> list(const std::string& directory) override {
@@ -114,10 +130,12 @@ class LocalFileSystem final : public FileSystem {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       auto found = info(directory + (directory.ends_with('/') ? "" : "/") + name);
-      if (found.ok()) out.push_back(std::move(*found));  // A dangling link or a file just removed is no entry.
+      if (found.ok())
+        out.push_back(std::move(*found));  // A dangling link or a file just removed is no entry.
     }
     ::closedir(stream);
-    std::sort(out.begin(), out.end(), [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
+    std::sort(out.begin(), out.end(),
+              [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
     return out;
   }
 
@@ -159,8 +177,8 @@ Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit
   ASSIGN_OR_RETURN(const FileInfo file, info(path));
   if (file.is_directory) return failed_precondition(path + ": is a directory");
   if (file.size_bytes > limit_bytes) {
-    return resource_exhausted(path + ": " + std::to_string(file.size_bytes) + " bytes are more than the allowed " +
-                              std::to_string(limit_bytes));
+    return resource_exhausted(path + ": " + std::to_string(file.size_bytes) +
+                              " bytes are more than the allowed " + std::to_string(limit_bytes));
   }
   ASSIGN_OR_RETURN(auto readable, open(path));
   std::string bytes(file.size_bytes, '\0');

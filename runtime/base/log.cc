@@ -24,16 +24,21 @@ struct Target {
 };
 
 Target& target() {
-  static Target* const instance = new Target;  // Never destroyed: threads may log while the process ends.
+  static Target* const instance =
+      new Target;  // Never destroyed: threads may log while the process ends.
   return *instance;
 }
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarn: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -49,7 +54,9 @@ void install(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel minimum) {
   to.minimum = minimum;
 }
 
-bool needs_quotes(std::string_view value) { return value.empty() || value.find_first_of(" \n\"") != value.npos; }
+bool needs_quotes(std::string_view value) {
+  return value.empty() || value.find_first_of(" \n\"") != value.npos;
+}
 
 std::string line_of(std::string_view event, std::initializer_list<LogField> fields) {
   std::string line(event);
@@ -63,9 +70,12 @@ std::string line_of(std::string_view event, std::initializer_list<LogField> fiel
     }
     line += '"';
     for (const char c : field.value) {
-      if (c == '"') line += '\'';
-      else if (c == '\n') line += "\\n";
-      else line += c;
+      if (c == '"')
+        line += '\'';
+      else if (c == '\n')
+        line += "\\n";
+      else
+        line += c;
     }
     line += '"';
   }
@@ -86,18 +96,22 @@ void log_event(LogLevel level, std::string_view event, std::initializer_list<Log
   char thread[16] = "";
   pthread_getname_np(pthread_self(), thread, sizeof(thread));
   if (to.logger == nullptr) {
-    to.logger = std::make_shared<spdlog::logger>("freshet", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    to.logger = std::make_shared<spdlog::logger>("freshet",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     to.logger->set_pattern("%L %H:%M:%S.%e %v");
     to.logger->set_level(spdlog::level::debug);
   }
   to.logger->log(level_of(level), "{} {}", thread, line);
 }
 
-void log_to_stderr(LogLevel minimum) { install(std::make_shared<spdlog::sinks::stderr_sink_mt>(), minimum); }
+void log_to_stderr(LogLevel minimum) {
+  install(std::make_shared<spdlog::sinks::stderr_sink_mt>(), minimum);
+}
 
 Status log_to_file(const std::string& path, LogLevel minimum) {
   try {
-    install(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kLogFileBytes, kLogFiles), minimum);
+    install(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kLogFileBytes, kLogFiles),
+            minimum);
   } catch (const spdlog::spdlog_ex& error) {
     return unavailable("cannot write the log file " + path + ": " + error.what());
   }

@@ -34,8 +34,9 @@ struct LogField {
   }
 };
 
-/// Writes `I 12:00:03.120 jm-main checkpoint_completed job=3 checkpoint=17 duration_ms=84`: an event's name, then ids
-/// (job, vertex, subtask, attempt, checkpoint), then values with units. Never per record. Thread-safe.
+/// Writes `I 12:00:03.120 jm-main checkpoint_completed job=3 checkpoint=17 duration_ms=84`: an
+/// event's name, then ids (job, vertex, subtask, attempt, checkpoint), then values with units.
+/// Never per record. Thread-safe.
 void log_event(LogLevel, std::string_view event, std::initializer_list<LogField> fields = {});
 
 #define LOG_DEBUG(...) ::freshet::log_event(::freshet::LogLevel::kDebug, __VA_ARGS__)
@@ -47,7 +48,8 @@ void log_event(LogLevel, std::string_view event, std::initializer_list<LogField>
 void log_to_stderr(LogLevel minimum);
 Status log_to_file(const std::string& path, LogLevel minimum);
 
-/// Hands every line to `sink` instead (simulation: virtual time, trace, errors counted); an empty one restores.
+/// Hands every line to `sink` instead (simulation: virtual time, trace, errors counted); an empty
+/// one restores.
 using LogSink = void (*)(void* context, LogLevel, std::string_view line);
 void log_to_sink(LogSink sink, void* context);
 

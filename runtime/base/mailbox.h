@@ -8,17 +8,20 @@
 
 namespace freshet {
 
-/// How threads talk to the owner of some state: named functions, run in order on the owner's executor.
+/// How threads talk to the owner of some state: named functions, run in order on the owner's
+/// executor.
 ///
-/// A clang capability: members are GUARDED_BY(mailbox), functions REQUIRES(mailbox), and a posted lambda starts with
-/// `mailbox.assert_on_thread()`. Thread-safe.
+/// A clang capability: members are GUARDED_BY(mailbox), functions REQUIRES(mailbox), and a posted
+/// lambda starts with `mailbox.assert_on_thread()`. Thread-safe.
 class CAPABILITY("mailbox") Mailbox {
  public:
   explicit Mailbox(Executor& executor) : executor_(executor) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  void post(std::string_view name, UniqueFunction<void()> function) { executor_.post(name, std::move(function)); }
+  void post(std::string_view name, UniqueFunction<void()> function) {
+    executor_.post(name, std::move(function));
+  }
   TimerId schedule(Duration delay, std::string_view name, UniqueFunction<void()> function) {
     return executor_.schedule(delay, name, std::move(function));
   }

@@ -71,9 +71,11 @@ void MemoryFileSystem::put(const std::string& path, std::string content) {
   files_[normal(path)] = std::make_shared<std::string>(std::move(content));
 }
 
-Status MemoryFileSystem::append(const Content& content, const std::string& path, std::string_view bytes) {
+Status MemoryFileSystem::append(const Content& content, const std::string& path,
+                                std::string_view bytes) {
   std::lock_guard lock(mutex_);
-  if (used_ + bytes.size() > capacity_) return resource_exhausted(path + ": no space left on device");
+  if (used_ + bytes.size() > capacity_)
+    return resource_exhausted(path + ": no space left on device");
   used_ += bytes.size();
   content->append(bytes);
   return Status();
@@ -83,7 +85,9 @@ void MemoryFileSystem::add_parents(const std::string& path) {
   for (std::string at = parent_of(path); at != "/"; at = parent_of(at)) directories_[at] = true;
 }
 
-bool MemoryFileSystem::is_directory(const std::string& path) const { return directories_.contains(path); }
+bool MemoryFileSystem::is_directory(const std::string& path) const {
+  return directories_.contains(path);
+}
 
 Result<std::unique_ptr<ReadableFile>> MemoryFileSystem::open(const std::string& path) {
   std::lock_guard lock(mutex_);
@@ -122,7 +126,8 @@ Result<std::vector<FileInfo>> MemoryFileSystem::list(const std::string& director
   for (const auto& [path, present] : directories_) {
     if (path != "/" && parent_of(path) == at) out.push_back({path, 0, true, false});
   }
-  std::sort(out.begin(), out.end(), [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
+  std::sort(out.begin(), out.end(),
+            [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; });
   return out;
 }
 
@@ -168,7 +173,8 @@ Status MemoryFileSystem::remove_all(const std::string& path) {
   std::lock_guard lock(mutex_);
   const std::string at = normal(path);
   const auto inside = [&](const std::string& other) {
-    return other == at || (other.size() > at.size() && other.starts_with(at) && other[at.size()] == '/');
+    return other == at ||
+           (other.size() > at.size() && other.starts_with(at) && other[at.size()] == '/');
   };
   std::erase_if(files_, [&](const auto& entry) {
     if (!inside(entry.first)) return false;

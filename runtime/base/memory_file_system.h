@@ -7,7 +7,8 @@
 
 namespace freshet {
 
-/// Files in memory: tests and simulated hosts. Paths are absolute; `sync` does nothing. Thread-safe.
+/// Files in memory: tests and simulated hosts. Paths are absolute; `sync` does nothing.
+/// Thread-safe.
 class MemoryFileSystem final : public FileSystem {
  public:
   /// Bytes above which writing fails with kResourceExhausted.
@@ -32,7 +33,8 @@ class MemoryFileSystem final : public FileSystem {
  private:
   class Writer;
   class Reader;
-  using Content = std::shared_ptr<std::string>;  // Shared with open files: a removed file stays readable.
+  using Content =
+      std::shared_ptr<std::string>;  // Shared with open files: a removed file stays readable.
 
   Status append(const Content&, const std::string& path, std::string_view bytes);
   void add_parents(const std::string& path);

@@ -35,7 +35,9 @@ double Random::real() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
 std::unique_ptr<Random> Random::fork() { return make_seeded_random(next()); }
 
-std::unique_ptr<Random> make_seeded_random(uint64_t seed) { return std::make_unique<SplitMix64>(seed); }
+std::unique_ptr<Random> make_seeded_random(uint64_t seed) {
+  return std::make_unique<SplitMix64>(seed);
+}
 
 std::unique_ptr<Random> make_system_random() {
   std::random_device device;

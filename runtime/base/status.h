@@ -10,7 +10,7 @@ namespace freshet {
 /// Why something could not be done. Values copy; thread-compatible.
 enum class StatusCode {
   kOk,
-  kInvalidArgument,     // The caller, a user or a peer gave something that can never work.
+  kInvalidArgument,  // The caller, a user or a peer gave something that can never work.
   kNotFound,
   kAlreadyExists,
   kFailedPrecondition,  // Not in this state; may work later.
@@ -25,8 +25,8 @@ enum class StatusCode {
 
 std::string_view to_string(StatusCode);
 
-/// The outcome of something that can fail because of the world. Gains context on its way up and is logged once,
-/// where it is handled.
+/// The outcome of something that can fail because of the world. Gains context on its way up and is
+/// logged once, where it is handled.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -67,8 +67,9 @@ Status internal_error(std::string message);
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                        // NOLINT: implicit by design
-  Result(Status error) : value_(tl::unexpected<Status>(std::move(error))) {}  // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by design
+  Result(Status error)
+      : value_(tl::unexpected<Status>(std::move(error))) {}  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
@@ -96,11 +97,11 @@ class [[nodiscard]] Result {
 #define FRESHET_CONCAT(a, b) FRESHET_CONCAT_INNER(a, b)
 
 /// Leaves the function with the error, if there is one.
-#define RETURN_IF_ERROR(expression)                                       \
-  do {                                                                    \
+#define RETURN_IF_ERROR(expression)                                              \
+  do {                                                                           \
     if (::freshet::Status freshet_status = (expression); !freshet_status.ok()) { \
-      return freshet_status;                                              \
-    }                                                                     \
+      return freshet_status;                                                     \
+    }                                                                            \
   } while (false)
 
 /// `ASSIGN_OR_RETURN(auto file, open(path));`

@@ -24,7 +24,8 @@ void ThreadExecutor::post(std::string_view, UniqueFunction<void()> function) {
   changed_.notify_one();
 }
 
-TimerId ThreadExecutor::schedule(Duration delay, std::string_view, UniqueFunction<void()> function) {
+TimerId ThreadExecutor::schedule(Duration delay, std::string_view,
+                                 UniqueFunction<void()> function) {
   TimerId id;
   {
     std::lock_guard lock(mutex_);

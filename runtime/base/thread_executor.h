@@ -26,7 +26,8 @@ class ThreadExecutor final : public Executor {
   bool on_thread() const override;
   TimePoint now() const override { return clock_.now(); }
 
-  /// Runs what is queued already, drops timers and everything posted later, joins. Not from its own thread.
+  /// Runs what is queued already, drops timers and everything posted later, joins. Not from its own
+  /// thread.
   void stop();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace freshet {
 
-/// A callable that may own move-only things, called at most as often as its owner likes. (std::move_only_function is
-/// C++23.) An empty one must not be called.
+/// A callable that may own move-only things, called at most as often as its owner likes.
+/// (std::move_only_function is C++23.) An empty one must not be called.
 template <class Signature>
 class UniqueFunction;
 
@@ -18,9 +18,9 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction(std::nullptr_t) {}  // NOLINT: implicit by design
 
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> &&
-             std::is_invocable_r_v<R, std::remove_cvref_t<F>&, Args...>)
-  UniqueFunction(F&& function)  // NOLINT: implicit by design
+  requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> &&
+           std::is_invocable_r_v<R, std::remove_cvref_t<F>&, Args...>)
+      UniqueFunction(F&& function)  // NOLINT: implicit by design
       : target_(std::make_unique<Target<std::remove_cvref_t<F>>>(std::forward<F>(function))) {}
 
   explicit operator bool() const { return target_ != nullptr; }

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "runtime/base/file_system.h"
+#include "runtime/base/memory_file_system.h"
+
+namespace freshet {
+namespace {
+
+struct Implementation {
+  const char* name;
+  std::function<std::unique_ptr<FileSystem>()> make;
+};
+
+class FileSystemContractTest : public ::testing::TestWithParam<Implementation> {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/freshet_fs_XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    root_ = path;
+    files_ = GetParam().make();
+    ASSERT_TRUE(files_->create_directories(root_).ok());
+  }
+  void TearDown() override {
+    EXPECT_TRUE(files_->remove_all(root_).ok());
+    EXPECT_TRUE(make_local_file_system()->remove_all(root_).ok());
+  }
+  void write(const std::string& name, const std::string& bytes) {
+    auto file = files_->create(root_ + "/" + name);
+    ASSERT_TRUE(file.ok()) << file.status().to_string();
+    ASSERT_TRUE((*file)->append(bytes).ok());
+    ASSERT_TRUE((*file)->sync().ok());
+    ASSERT_TRUE((*file)->close().ok());
+  }
+
+  std::string root_;
+  std::unique_ptr<FileSystem> files_;
+};
+
+TEST_P(FileSystemContractTest, ReadsBackWhatWasWrittenAtAnyOffset) {
+  write("a", "hello world");
+  auto file = files_->open(root_ + "/a");
+  ASSERT_TRUE(file.ok());
+  char buffer[32];
+  EXPECT_EQ(*(*file)->read(6, buffer, 32), 5u);
+  EXPECT_EQ(std::string(buffer, 5), "world");
+  EXPECT_EQ(*(*file)->read(11, buffer, 32), 0u);
+  EXPECT_EQ(*(*file)->read(1000, buffer, 32), 0u);
+  EXPECT_EQ(*files_->read_all(root_ + "/a"), "hello world");
+  EXPECT_EQ(files_->read_all(root_ + "/a", 5).status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_P(FileSystemContractTest, NamesThePathOfWhatIsMissing) {
+  const std::string path = root_ + "/none";
+  for (const Status& status :
+       {files_->open(path).status(), files_->info(path).status(), files_->list(path).status(),
+        files_->remove(path), files_->rename(path, root_ + "/x"),
+        files_->create(path + "/x").status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << status.to_string();
+    EXPECT_NE(status.message().find(path), std::string::npos) << status.to_string();
+  }
+  EXPECT_TRUE(files_->remove_all(path).ok());
+}
+
+TEST_P(FileSystemContractTest, ListsDirectoriesSorted) {
+  write("b", "22");
+  write("a", "1");
+  ASSERT_TRUE(files_->create_directories(root_ + "/c/d").ok());
+  auto entries = files_->list(root_);
+  ASSERT_TRUE(entries.ok());
+  ASSERT_EQ(entries->size(), 3u);
+  EXPECT_EQ((*entries)[0].path, root_ + "/a");
+  EXPECT_EQ((*entries)[1].size_bytes, 2u);
+  EXPECT_TRUE((*entries)[2].is_directory);
+}
+
+TEST_P(FileSystemContractTest, RenameReplacesAndIsSeenAtOnce) {
+  write("old", "old");
+  write("new", "new");
+  ASSERT_TRUE(files_->rename(root_ + "/new", root_ + "/old").ok());
+  EXPECT_EQ(*files_->read_all(root_ + "/old"), "new");
+  EXPECT_FALSE(files_->info(root_ + "/new").ok());
+}
+
+TEST_P(FileSystemContractTest, ClaimsANewDirectoryOnce) {
+  EXPECT_TRUE(files_->create_new_directory(root_ + "/x/y").ok());
+  EXPECT_EQ(files_->create_new_directory(root_ + "/x/y").code(), StatusCode::kAlreadyExists);
+  EXPECT_TRUE(files_->create_directories(root_ + "/x/y").ok());
+  EXPECT_TRUE(files_->remove_all(root_ + "/x").ok());
+  EXPECT_FALSE(files_->info(root_ + "/x/y").ok());
+}
+
+TEST_P(FileSystemContractTest, WritesAtomically) {
+  ASSERT_TRUE(files_->write_atomically(root_ + "/state", "one").ok());
+  ASSERT_TRUE(files_->write_atomically(root_ + "/state", "two").ok());
+  EXPECT_EQ(*files_->read_all(root_ + "/state"), "two");
+  EXPECT_EQ(files_->list(root_)->size(), 1u);
+}
+
+TEST(MemoryFileSystemTest, FailsWhenFull) {
+  MemoryFileSystem files;
+  files.set_capacity(10);
+  auto file = files.create("/a");
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE((*file)->append("12345").ok());
+  EXPECT_EQ((*file)->append("678901").code(), StatusCode::kResourceExhausted);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FileSystemContractTest,
+    ::testing::Values(Implementation{"memory", [] { return std::make_unique<MemoryFileSystem>(); }},
+                      Implementation{"local", [] { return make_local_file_system(); }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace freshet
