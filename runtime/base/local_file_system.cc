@@ -167,6 +167,12 @@ class LocalFileSystem final : public FileSystem {
     std::filesystem::remove_all(path, error);
     return error ? from_errno(path, error.value()) : Status();
   }
+
+  Status remove_empty_directory(const std::string& path) override {
+    if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return Status();
+    if (errno == ENOTEMPTY || errno == EEXIST) return failed_precondition(path + ": directory not empty");
+    return from_errno(path, errno);
+  }
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ class MemoryFileSystem final : public FileSystem {
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_all(const std::string& path) override;
+  Status remove_empty_directory(const std::string& path) override;
 
  private:
   class Writer;

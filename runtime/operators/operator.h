@@ -14,8 +14,9 @@
 
 namespace freshet {
 
-/// What an operator may know of the task it runs in. Lives as long as the operator; belongs to the task's thread. Everything
-/// that could differ between two executions passes through here and is recorded as a decision.
+/// What an operator may know of the task it runs in. Lives as long as the operator; belongs to the
+/// task's thread. Everything that could differ between two executions passes through here and is
+/// recorded as a decision.
 class OperatorContext {
  public:
   virtual ~OperatorContext() = default;
@@ -33,9 +34,11 @@ class OperatorContext {
   /// A random number; recorded.
   virtual uint64_t random() = 0;
 
-  /// Runs `ask`, which may look at the world outside (directories, services), and records its answer; when the task is
-  /// executed again, the recorded answer is returned and `ask` is not run. `ask` may throw.
-  virtual std::string external(const std::string& what, const std::function<std::string()>& ask) = 0;
+  /// Runs `ask`, which may look at the world outside (directories, services), and records its
+  /// answer; when the task is executed again, the recorded answer is returned and `ask` is not run.
+  /// `ask` may throw.
+  virtual std::string external(const std::string& what,
+                               const std::function<std::string()>& ask) = 0;
 
   virtual FileSystem& files() = 0;
 
@@ -50,8 +53,9 @@ struct CommittableBytes {
 };
 
 /// User code with a type-erased skin. Called by one thread at a time, in this order:
-/// open, (process | poll | watermark)*, end_input per input, finish, [prepare_commit], close. What it throws fails its task, with the
-/// operator's name. close() is called in every case, also after a failure.
+/// open, (process | poll | watermark)*, end_input per input, finish, [prepare_commit], close. What
+/// it throws fails its task, with the operator's name. close() is called in every case, also after
+/// a failure.
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -62,13 +66,15 @@ class Operator {
   /// One record of input `input`.
   virtual void process(uint32_t input, const void* record, EpochMillis timestamp) = 0;
 
-  /// Event time reached `watermark` on all channels of all inputs. Forwarding it is the task's business.
+  /// Event time reached `watermark` on all channels of all inputs. Forwarding it is the task's
+  /// business.
   virtual void on_watermark(EpochMillis /*watermark*/) {}
 
   /// No record of this input comes any more.
   virtual void end_input(uint32_t /*input*/) {}
 
-  /// All inputs have ended: emit what is left, in bounded batches. True when done; false: call again, after outputs were drained.
+  /// All inputs have ended: emit what is left, in bounded batches. True when done; false: call
+  /// again, after outputs were drained.
   virtual bool finish() { return true; }
 
   /// After finish(), of sinks only: what is to be published when the job is done.
@@ -82,28 +88,32 @@ class Operator {
 };
 
 enum class PollResult : uint8_t {
-  kMore,       // There is or may be more at once.
-  kWaiting,    // Nothing until the next input element (a split) arrives or `wake` is called.
-  kEnded,      // Nothing ever again.
+  kMore,     // There is or may be more at once.
+  kWaiting,  // Nothing until the next input element (a split) arrives or `wake` is called.
+  kEnded,    // Nothing ever again.
 };
 
-/// An operator that makes records of itself. Its input 0 brings splits; output 1, if it has one, asks for them.
+/// An operator that makes records of itself. Its input 0 brings splits; output 1, if it has one,
+/// asks for them.
 class SourceOperator : public Operator {
  public:
-  /// Emits at most `max_records`, then returns. May emit fewer. Never blocks, unless the operator was declared blocking.
+  /// Emits at most `max_records`, then returns. May emit fewer. Never blocks, unless the operator
+  /// was declared blocking.
   virtual PollResult poll(uint32_t max_records) = 0;
 
-  /// False while a split is being read: then no further input element is given to it, which keeps the order of its work
-  /// independent of when splits arrive.
+  /// False while a split is being read: then no further input element is given to it, which keeps
+  /// the order of its work independent of when splits arrive.
   virtual bool wants_input() const = 0;
 };
 
-/// Publishes what sinks left. May be made without any operator running, in any TaskManager of the job.
+/// Publishes what sinks left. May be made without any operator running, in any TaskManager of the
+/// job.
 class Committer {
  public:
   virtual ~Committer() = default;
 
-  /// Idempotent: the same payload may come again after it was done or half done, also elsewhere. May block.
+  /// Idempotent: the same payload may come again after it was done or half done, also elsewhere.
+  /// May block.
   virtual Status commit(const std::string& payload, FileSystem&) = 0;
 };
 
@@ -120,8 +130,13 @@ class OperatorFactory {
   /// Null for operators that publish nothing.
   virtual std::unique_ptr<Committer> make_committer() const { return nullptr; }
 
-  /// Before the job starts, in the JobManager's first TaskManager: things such as "the output directory exists". May block.
+  /// Before the job starts, in the JobManager's first TaskManager: things such as "the output
+  /// directory exists". May block.
   virtual Status check(FileSystem&) const { return Status(); }
+
+  /// After the job has ended in whatever way, in every TaskManager that ran one of these operators: removes what attempts
+  /// left unpublished. Idempotent; may block.
+  virtual void clean_up(FileSystem&) const {}
 };
 
 }  // namespace freshet
