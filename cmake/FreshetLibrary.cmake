@@ -87,28 +87,62 @@ function(freshet_shared_library)
   target_include_directories(freshet_lib PUBLIC "${CMAKE_SOURCE_DIR}")
   target_include_directories(freshet_lib SYSTEM PUBLIC "${CMAKE_BINARY_DIR}/generated")
   target_link_libraries(freshet_lib PUBLIC ${CMAKE_DL_LIBS})
+  freshet_products(freshet_lib)
 endfunction()
 
-# freshet_test(NAME SOURCES ... [LABELS ...] [LIBS ...]): one executable of tests, one ctest entry.
+# freshet_test(NAME SOURCES ... [LABELS ...] [LIBS ...] [ARGUMENTS ...] [TIMEOUT seconds]): one executable of tests, one ctest entry.
 #   LABELS: unit, contract, sim, integration, example, tidy, fuzz; `concurrency` adds it to the tsan run.
+#   A source may have a main() of its own. Results lie in <build>/test-results, where tests/run_tests.py counts them.
 function(freshet_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LABELS;LIBS" ${ARGN})
-  freshet_existing(ARG_SOURCES)
-  if(NOT ARG_SOURCES)
-    return()
-  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LABELS;LIBS;ARGUMENTS" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE freshet_warnings freshet::freshet GTest::gtest GTest::gmock GTest::gtest_main ${ARG_LIBS})
-  add_test(NAME ${NAME} COMMAND ${NAME} --gtest_brief=1)
+  set(command $<TARGET_FILE:${NAME}>)
+  set(environment "")
+  if(FRESHET_SANITIZE MATCHES "thread")
+    # Address space layout randomisation of newer kernels breaks the runtime of GCC 12.
+    set(command setarch -R ${command})
+    set(environment "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1")
+  endif()
+  add_test(NAME ${NAME} COMMAND ${command} --gtest_brief=1
+    --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${NAME}.json ${ARG_ARGUMENTS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
-  if(FRESHET_SANITIZE MATCHES "thread")
-    # Address space layout randomisation of newer kernels breaks the runtime of GCC 12.
-    set_tests_properties(${NAME} PROPERTIES
-      ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1")
-    set_target_properties(${NAME} PROPERTIES CROSSCOMPILING_EMULATOR "setarch;-R")
+  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+  foreach(label IN LISTS ARG_LABELS)
+    set_property(GLOBAL APPEND PROPERTY FRESHET_TESTS_${label} ${NAME})
+  endforeach()
+  if("integration" IN_LIST ARG_LABELS OR "example" IN_LIST ARG_LABELS)
+    # These start whole clusters; beside each other they would mostly measure each other.
+    set_tests_properties(${NAME} PROPERTIES RUN_SERIAL ON)
+    add_dependencies(${NAME} freshet_products)
+  endif()
+endfunction()
+
+# freshet_products(TARGET ...): adds what users are given (binary, library, example jobs) to the target freshet_products.
+if(NOT TARGET freshet_products)
+  add_custom_target(freshet_products)
+endif()
+function(freshet_products)
+  foreach(target IN LISTS ARGN)
+    add_dependencies(freshet_products ${target})
+  endforeach()
+endfunction()
+
+# freshet_test_targets(): `core_tests` builds what needs no cluster, `concurrency_tests` what the tsan preset runs. Last.
+function(freshet_test_targets)
+  add_custom_target(core_tests)
+  add_custom_target(concurrency_tests)
+  foreach(label unit contract sim)
+    get_property(tests GLOBAL PROPERTY FRESHET_TESTS_${label})
+    if(tests)
+      add_dependencies(core_tests ${tests})
+    endif()
+  endforeach()
+  get_property(tests GLOBAL PROPERTY FRESHET_TESTS_concurrency)
+  if(tests)
+    add_dependencies(concurrency_tests ${tests})
   endif()
 endfunction()
 
