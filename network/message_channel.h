@@ -19,7 +19,10 @@ inline constexpr uint64_t kMessageQueueBytesMax = 256u << 20;   // Not yet sent;
 ///   message := u32 magic, u32 size (of the payload, little-endian), payload
 ///
 /// Belongs to the thread of its mailbox: all functions are called there, and all events come there. Anything else than this
-/// grammar, or a message above kMessageBytesMax, closes the connection with an error that says so.
+/// grammar, or a message above kMessageBytesMax, closes the connection with an error that says so; so do more than
+/// kMessageQueueBytesMax of messages that wait, either here for the peer or in the mailbox for the handler.
+///
+/// Lives until on_closed() or detach(), whoever holds it.
 class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
  public:
   class Handler {
@@ -38,7 +41,8 @@ class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
   /// Queues a message; never blocks.
   virtual void send(std::string payload) = 0;
 
-  /// Ends the connection after what is queued has been sent (bounded by `linger`), or at once. on_closed() follows.
+  /// Ends the connection after what is queued has been sent (bounded by `linger`), or at once. on_closed() follows, and no
+  /// message before it.
   virtual void close_after_sending(Duration linger) = 0;
   virtual void close() = 0;
 

@@ -1,0 +1,146 @@
+#include "network/frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace freshet {
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+template <class T>
+void put(char*& out, T value) {
+  std::memcpy(out, &value, sizeof(T));
+  out += sizeof(T);
+}
+
+template <class T>
+void get(const char*& in, T& value) {
+  std::memcpy(&value, in, sizeof(T));
+  in += sizeof(T);
+}
+
+}  // namespace
+
+std::string_view to_string(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kData:
+      return "data";
+    case FrameKind::kEvent:
+      return "event";
+    case FrameKind::kAttach:
+      return "attach";
+    case FrameKind::kAttachReply:
+      return "attach_reply";
+    case FrameKind::kCredit:
+      return "credit";
+    case FrameKind::kDetach:
+      return "detach";
+    case FrameKind::kProducersEnded:
+      return "producers_ended";
+    case FrameKind::kHello:
+      return "hello";
+  }
+  return "unknown";
+}
+
+void FrameHeader::encode_to(char* out) const {
+  put(out, payload_bytes);
+  put(out, static_cast<uint8_t>(kind));
+  put(out, flags);
+  put(out, block_class);
+  put(out, attachment);
+  put(out, producer);
+  put(out, producer_attempt);
+  put(out, elements_started);
+  put(out, first_element);
+  put(out, hash);
+  put(out, gate);
+}
+
+Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
+  if (bytes.size() < kFrameHeaderBytes) {
+    return data_loss(
+        fmt::format("a frame header of {} bytes instead of {}", bytes.size(), kFrameHeaderBytes));
+  }
+  FrameHeader header;
+  uint8_t kind = 0;
+  const char* in = bytes.data();
+  get(in, header.payload_bytes);
+  get(in, kind);
+  get(in, header.flags);
+  get(in, header.block_class);
+  get(in, header.attachment);
+  get(in, header.producer);
+  get(in, header.producer_attempt);
+  get(in, header.elements_started);
+  get(in, header.first_element);
+  get(in, header.hash);
+  get(in, header.gate);
+  if (header.payload_bytes > kFramePayloadBytesMax) {
+    return data_loss(fmt::format("a frame with a payload of {} bytes; at most {} are allowed",
+                                 header.payload_bytes, kFramePayloadBytesMax));
+  }
+  if (kind < static_cast<uint8_t>(FrameKind::kData) ||
+      kind > static_cast<uint8_t>(FrameKind::kHello)) {
+    return data_loss(fmt::format("a frame of unknown kind {}", kind));
+  }
+  if ((header.flags & ~kFrameFlagsKnown) != 0) {
+    return data_loss(fmt::format("a frame with unknown flags {:#x}", header.flags));
+  }
+  header.kind = static_cast<FrameKind>(kind);
+  return header;
+}
+
+bool FrameReader::complete_header(std::string_view& rest) {
+  std::string_view whole;
+  if (kept_.empty() && rest.size() >= kFrameHeaderBytes) {
+    whole = rest.substr(0, kFrameHeaderBytes);
+    rest.remove_prefix(kFrameHeaderBytes);
+  } else {
+    const size_t taken = std::min(rest.size(), kFrameHeaderBytes - kept_.size());
+    kept_.append(rest.substr(0, taken));
+    rest.remove_prefix(taken);
+    if (kept_.size() < kFrameHeaderBytes) return false;
+    whole = kept_;
+  }
+  Result<FrameHeader> decoded = FrameHeader::decode(whole);
+  if (!decoded.ok()) {
+    failure_ = decoded.status();
+    return false;
+  }
+  header_ = *decoded;
+  has_header_ = true;
+  kept_.clear();
+  return true;
+}
+
+bool FrameReader::next(std::string_view& rest, FrameHeader& header, std::string_view& payload) {
+  if (!failure_.ok()) return false;
+  if (!has_header_ && !complete_header(rest)) return false;
+  const size_t size = header_.payload_bytes;
+  if (kept_.empty() && rest.size() >= size) {
+    payload = rest.substr(0, size);
+    rest.remove_prefix(size);
+  } else {
+    if (kept_.empty()) kept_.reserve(size);
+    const size_t taken = std::min(rest.size(), size - kept_.size());
+    kept_.append(rest.substr(0, taken));
+    rest.remove_prefix(taken);
+    if (kept_.size() < size) return false;
+    payload = kept_;
+  }
+  header = header_;
+  return true;
+}
+
+void FrameReader::release_payload() {
+  has_header_ = false;
+  kept_.clear();
+}
+
+}  // namespace freshet
