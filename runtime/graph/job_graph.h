@@ -34,7 +34,8 @@ struct ChainedOperator {
   bool operator==(const ChainedOperator&) const = default;
 };
 
-/// Operators that run in one task: the unit of deployment. `operators[0]` is the head and alone has input edges.
+/// Operators that run in one task: the unit of deployment. `operators[0]` is the head and alone has
+/// input edges.
 struct JobVertex {
   VertexId id;
   std::vector<ChainedOperator> operators;
@@ -60,7 +61,8 @@ struct JobEdge {
   bool feedback = false;
   std::string type_fingerprint;
   uint64_t buffer_timeout_ms = 100;
-  OperatorId source_operator;  // With source_output: where codec and key selector are found in the module.
+  OperatorId
+      source_operator;  // With source_output: where codec and key selector are found in the module.
   uint32_t source_output = 0;
   OperatorId target_operator;
   bool operator==(const JobEdge&) const = default;
@@ -78,23 +80,30 @@ struct JobGraph {
 };
 
 struct JobGraphOptions {
-  uint32_t parallelism = 1;          // Of operators that name none.
+  uint32_t parallelism = 1;  // Of operators that name none.
   RuntimeMode mode = RuntimeMode::kStreaming;
   uint64_t buffer_timeout_ms = 100;
   bool chaining = true;
 };
 
-/// Chains operators and orders vertices. Refuses, naming the operator: no sink, a cycle, a forward edge between different
-/// parallelisms, parallelism 0 or above the maximum, keyed input that is not hash-partitioned.
-/// Chained: forward edge, equal parallelism and slot sharing group, one input edge, chaining allowed, neither end hidden or blocking apart.
+/// Chains operators and orders vertices. Refuses, naming the operator: no sink, a cycle, a forward
+/// edge between different parallelisms, parallelism 0 or above the maximum, keyed input that is not
+/// hash-partitioned. Chained: forward edge, equal parallelism and slot sharing group, one input
+/// edge, chaining allowed, neither end hidden or blocking apart.
 Result<JobGraph> build_job_graph(const LogicalGraph&, const JobGraphOptions&);
 
-/// For messages. `from_proto` checks everything that the runtime relies on, so that no message can make it misbehave.
+/// For messages. `from_proto` checks everything that the runtime relies on, so that no message can
+/// make it misbehave.
 void to_proto(const JobGraph&, proto::JobGraphProto*);
 Result<JobGraph> from_proto(const proto::JobGraphProto&);
 
-/// Subpartitions and producers of a pointwise or all-to-all edge; products in 64 bits. See control-plane formulas in
-/// DESIGN_NOTES.md, "Pointwise edges".
+/// Whether the operators, outputs and inputs of a graph that came in a message are those that the
+/// module built. Refuses what is not, naming it: code is only ever run with the inputs and outputs
+/// that it was written for.
+Status check_belongs_to(const JobGraph&, const LogicalGraph&);
+
+/// Subpartitions and producers of a pointwise or all-to-all edge; products in 64 bits. See
+/// control-plane formulas in DESIGN_NOTES.md, "Pointwise edges".
 struct IndexRange {
   uint32_t begin = 0;
   uint32_t end = 0;
@@ -102,8 +111,10 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 /// Producers that consumer `consumer` of `consumers` reads, of `producers`.
-IndexRange producers_of_consumer(Partitioning, uint32_t consumer, uint32_t producers, uint32_t consumers);
+IndexRange producers_of_consumer(Partitioning, uint32_t consumer, uint32_t producers,
+                                 uint32_t consumers);
 /// Consumers that read producer `producer`.
-IndexRange consumers_of_producer(Partitioning, uint32_t producer, uint32_t producers, uint32_t consumers);
+IndexRange consumers_of_producer(Partitioning, uint32_t producer, uint32_t producers,
+                                 uint32_t consumers);
 
 }  // namespace freshet

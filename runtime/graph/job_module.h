@@ -30,7 +30,8 @@ struct BuildOptions {
 void to_proto(const BuildOptions&, proto::BuildOptionsProto*);
 Result<BuildOptions> from_proto(const proto::BuildOptionsProto&);
 
-/// The dataflow that a module built, with the code of its operators. Immutable after it was built; thread-safe.
+/// The dataflow that a module built, with the code of its operators. Immutable after it was built;
+/// thread-safe.
 class BuiltJob {
  public:
   virtual ~BuiltJob() = default;
@@ -40,9 +41,10 @@ class BuiltJob {
   virtual const LogicalGraph& graph() const = 0;
   /// Null when there is none.
   virtual std::shared_ptr<const OperatorFactory> operator_factory(OperatorId) const = 0;
-  /// Codec and key selector of the records of one edge, as named by JobEdge; null when there is none.
-  virtual std::shared_ptr<const EdgeType> edge_type(OperatorId source, uint32_t output, OperatorId target,
-                                                    uint32_t input) const = 0;
+  /// Codec and key selector of the records of one edge, as named by JobEdge; null when there is
+  /// none.
+  virtual std::shared_ptr<const EdgeType> edge_type(OperatorId source, uint32_t output,
+                                                    OperatorId target, uint32_t input) const = 0;
 };
 
 /// A loaded job module. Thread-safe.
@@ -50,8 +52,8 @@ class JobModule {
  public:
   virtual ~JobModule() = default;
 
-  /// Runs the user's builder. What it throws, a second build that differs from the first, a bad argument: kUserError or
-  /// kInvalidArgument with the builder's words.
+  /// Runs the user's builder. What it throws, a second build that differs from the first, a bad
+  /// argument: kUserError or kInvalidArgument with the builder's words.
   virtual Result<std::shared_ptr<const BuiltJob>> build(const BuildOptions&) = 0;
 };
 
@@ -60,8 +62,8 @@ class ModuleLoader {
  public:
   virtual ~ModuleLoader() = default;
 
-  /// Not a module, another ABI, a full-runtime Protobuf registration: kInvalidArgument that names file and reason. `path`
-  /// should carry the content's hash, so that versions do not meet.
+  /// Not a module, another ABI, a full-runtime Protobuf registration: kInvalidArgument that names
+  /// file and reason. `path` should carry the content's hash, so that versions do not meet.
   virtual Result<std::shared_ptr<JobModule>> load(const std::string& path) = 0;
 };
 

@@ -28,7 +28,9 @@ enum class Partitioning : uint8_t {
 };
 
 /// True when a producer may send to every consumer; false when pointwise.
-inline bool is_all_to_all(Partitioning p) { return p != Partitioning::kForward && p != Partitioning::kRescale; }
+inline bool is_all_to_all(Partitioning p) {
+  return p != Partitioning::kForward && p != Partitioning::kRescale;
+}
 
 enum class Exchange : uint8_t { kPipelined = 0, kBlocking = 1 };
 

@@ -15,7 +15,8 @@ enum class TaskState : uint8_t {
   kDeploying = 2,
   kInitializing = 3,
   kRunning = 4,
-  kEndOfData = 5,  // All its data is processed and sent; it stays until the whole job has got there.
+  kEndOfData =
+      5,  // All its data is processed and sent; it stays until the whole job has got there.
   kFinished = 6,
   kCanceling = 7,
   kCanceled = 8,
@@ -28,11 +29,19 @@ inline bool is_terminal(TaskState s) {
 }
 std::string_view to_string(TaskState);  // `RUNNING`
 
-/// Flink's names; kCommitting is shown as RUNNING to those who know only Flink's.
+/// Flink's names; kCommitting is shown as RUNNING to those who know only Flink's. Legal moves:
+/// can_move().
+///
+///   CREATED -> RUNNING -> COMMITTING -> FINISHED
+///   CREATED, RUNNING -> RESTARTING -> CREATED, RUNNING
+///   any but the terminal ones and FAILING -> FAILING -> FAILED;  CREATED, RESTARTING, COMMITTING,
+///   CANCELLING -> FAILED CREATED, RUNNING, RESTARTING -> CANCELLING -> CANCELED;  CREATED,
+///   RESTARTING -> CANCELED
 enum class JobState : uint8_t {
-  kCreated = 0,     // Waits for slots too.
+  kCreated = 0,  // Waits for slots too.
   kRunning = 1,
-  kCommitting = 2,  // All tasks are at the end of their data; results are being published. No way back.
+  kCommitting =
+      2,  // All tasks are at the end of their data; results are being published. No way back.
   kFailing = 3,
   kFailed = 4,
   kCancelling = 5,

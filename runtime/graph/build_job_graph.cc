@@ -1,0 +1,302 @@
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "runtime/base/key_groups.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/text_rules.h"
+#include "runtime/graph/topological_order.h"
+
+namespace freshet {
+namespace {
+
+/// As Flink: a power of two with room to grow, at least 128.
+uint32_t default_max_parallelism(uint32_t parallelism) {
+  const uint64_t roomy = std::bit_ceil(parallelism + (uint64_t{parallelism} + 1) / 2);
+  const uint64_t bounded = std::clamp<uint64_t>(roomy, kDefaultMaxParallelism, kMaxKeyGroups);
+  return parallelism <= bounded ? static_cast<uint32_t>(bounded) : kMaxStatelessParallelism;
+}
+
+std::string quoted(const LogicalOperator& one) { return "operator '" + one.name + "'"; }
+
+/// One translation of a logical graph: its steps in the order of `run`.
+class Builder {
+ public:
+  Builder(const LogicalGraph& graph, const JobGraphOptions& options)
+      : graph_(graph), options_(options) {}
+
+  Result<JobGraph> run() {
+    RETURN_IF_ERROR(resolve_operators());
+    RETURN_IF_ERROR(check_edges());
+    RETURN_IF_ERROR(check_operators());
+    RETURN_IF_ERROR(order_operators());
+    chain();
+    make_vertices();
+    make_edges();
+    return std::move(result_);
+  }
+
+ private:
+  const LogicalOperator& at(uint32_t index) const { return graph_.operators[index]; }
+
+  Status resolve_operators();
+  Status check_texts(const LogicalOperator&) const;
+  Status check_edge(const LogicalEdge&) const;
+  Status check_edges();
+  Status check_operators() const;
+  Status order_operators();
+  bool chainable(const LogicalEdge&) const;
+  void chain();
+  void make_vertices();
+  void make_edges();
+
+  const LogicalGraph& graph_;
+  const JobGraphOptions& options_;
+  std::vector<uint32_t> parallelism_;
+  std::vector<uint32_t> max_parallelism_;
+  std::vector<std::vector<uint32_t>> in_;  // Edges, by operator.
+  std::vector<std::vector<uint32_t>> out_;
+  std::vector<uint32_t> order_;
+  std::vector<bool> edge_chained_;
+  std::vector<uint32_t> head_;      // By operator: the head of its chain.
+  std::vector<uint32_t> vertex_;    // By operator.
+  std::vector<uint32_t> position_;  // By operator: its index in its vertex.
+  JobGraph result_;
+};
+
+Status Builder::check_texts(const LogicalOperator& one) const {
+  if (one.name.empty()) return invalid_argument("an operator of the dataflow has no name");
+  for (const std::string* text : {&one.name, &one.uid, &one.slot_sharing_group}) {
+    if (!is_plain_text(*text)) {
+      return invalid_argument(
+          "a name, uid or slot sharing group of an operator is longer than 4096 bytes or not "
+          "UTF-8; "
+          "use another text");
+    }
+  }
+  return Status();
+}
+
+Status Builder::resolve_operators() {
+  if (graph_.operators.empty()) {
+    return invalid_argument("the job has no operators; start with env.from_source(...)");
+  }
+  for (const LogicalOperator& one : graph_.operators) {
+    RETURN_IF_ERROR(check_texts(one));
+    uint32_t parallelism = one.parallelism == 0 ? options_.parallelism : one.parallelism;
+    if (one.coordinator) parallelism = 1;
+    if (parallelism == 0) {
+      return invalid_argument(quoted(one) +
+                              " has parallelism 0; set one of at least 1 for it or for the job");
+    }
+    const uint32_t limit = one.keyed ? kMaxKeyGroups : kMaxStatelessParallelism;
+    const uint32_t maximum =
+        one.max_parallelism == 0 ? default_max_parallelism(parallelism) : one.max_parallelism;
+    if (std::max(parallelism, one.max_parallelism) > limit) {
+      return invalid_argument(quoted(one) + " has parallelism " +
+                              std::to_string(std::max(parallelism, one.max_parallelism)) +
+                              ", the most is " + std::to_string(limit) + "; set a lower one");
+    }
+    if (parallelism > maximum) {
+      return invalid_argument(quoted(one) + " has parallelism " + std::to_string(parallelism) +
+                              ", above its maximum of " + std::to_string(maximum) +
+                              "; lower the first or raise the second");
+    }
+    parallelism_.push_back(parallelism);
+    max_parallelism_.push_back(maximum);
+  }
+  return Status();
+}
+
+Status Builder::check_edge(const LogicalEdge& edge) const {
+  const auto size = graph_.operators.size();
+  if (edge.from >= size || edge.to >= size) {
+    return invalid_argument("an edge of the dataflow names an operator that does not exist");
+  }
+  const LogicalOperator& from = at(edge.from);
+  const LogicalOperator& to = at(edge.to);
+  const std::string names = "the edge from '" + from.name + "' to '" + to.name + "'";
+  if (edge.from_output >= from.outputs || edge.to_input >= to.inputs) {
+    return invalid_argument(names + " uses an output or input that its operator does not have");
+  }
+  if (edge.feedback && (!to.coordinator || edge.from == edge.to)) {
+    return invalid_argument(names + " goes back to an operator that is no split enumerator");
+  }
+  if (!is_plain_text(edge.type_fingerprint, kTypeFingerprintLengthMax)) {
+    return invalid_argument(names + " has a type fingerprint that is too long or not UTF-8");
+  }
+  const uint32_t producers = parallelism_[edge.from];
+  const uint32_t consumers = parallelism_[edge.to];
+  if (edge.partitioning == Partitioning::kForward && producers != consumers) {
+    return invalid_argument(names + " is a forward edge, but the parallelisms differ (" +
+                            std::to_string(producers) + " and " + std::to_string(consumers) +
+                            "); make them equal, or use rebalance() or rescale()");
+  }
+  if (edge.partitioning == Partitioning::kHash && max_parallelism_[edge.to] > kMaxKeyGroups) {
+    return invalid_argument(quoted(to) + " is spread by key and has maximum parallelism " +
+                            std::to_string(max_parallelism_[edge.to]) + "; the most is " +
+                            std::to_string(kMaxKeyGroups));
+  }
+  if (to.keyed && edge.to_input == 0 && edge.partitioning != Partitioning::kHash) {
+    return invalid_argument(quoted(to) + " keeps state by key but '" + from.name +
+                            "' does not spread its records by key; use key_by()");
+  }
+  return Status();
+}
+
+Status Builder::check_edges() {
+  in_.resize(graph_.operators.size());
+  out_.resize(graph_.operators.size());
+  for (uint32_t index = 0; index < graph_.edges.size(); index++) {
+    const LogicalEdge& edge = graph_.edges[index];
+    RETURN_IF_ERROR(check_edge(edge));
+    in_[edge.to].push_back(index);
+    out_[edge.from].push_back(index);
+  }
+  return Status();
+}
+
+Status Builder::check_operators() const {
+  for (uint32_t index = 0; index < graph_.operators.size(); index++) {
+    const LogicalOperator& one = at(index);
+    if (one.inputs > graph_.edges.size()) {
+      return invalid_argument("an input of " + quoted(one) + " is not connected");
+    }
+    std::vector<bool> connected(one.inputs, false);
+    for (const uint32_t edge : in_[index]) connected[graph_.edges[edge].to_input] = true;
+    if (std::find(connected.begin(), connected.end(), false) != connected.end() ||
+        (one.inputs == 0 && !one.source && !one.coordinator)) {
+      return invalid_argument("an input of " + quoted(one) + " is not connected");
+    }
+    const bool gives = std::any_of(out_[index].begin(), out_[index].end(),
+                                   [&](uint32_t edge) { return !graph_.edges[edge].feedback; });
+    if (!one.sink && !gives) {
+      return invalid_argument("the records of " + quoted(one) +
+                              " go nowhere: there is no sink behind it; add .sink_to(...)");
+    }
+  }
+  return Status();
+}
+
+Status Builder::order_operators() {
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (const LogicalEdge& edge : graph_.edges) {
+    if (!edge.feedback) edges.emplace_back(edge.from, edge.to);
+  }
+  const auto size = static_cast<uint32_t>(graph_.operators.size());
+  order_ = topological_order(size, edges);
+  std::vector<uint32_t> place(size, size);
+  for (uint32_t i = 0; i < order_.size(); i++) place[order_[i]] = i;
+  for (uint32_t index = 0; index < size; index++) {
+    if (place[index] != size) continue;
+    return invalid_argument(quoted(at(index)) +
+                            " is on or behind a cycle of the dataflow; streams cannot be cyclic");
+  }
+  for (const LogicalEdge& edge : graph_.edges) {
+    if (!edge.feedback) continue;
+    // A direct edge from a coordinator also makes its reader the head of a chain, which keeps
+    // vertices in order.
+    const auto& back = in_[edge.from];
+    if (std::none_of(back.begin(), back.end(), [&](uint32_t one) {
+          return graph_.edges[one].from == edge.to && !graph_.edges[one].feedback;
+        })) {
+      return invalid_argument("the feedback edge from '" + at(edge.from).name + "' to '" +
+                              at(edge.to).name + "' does not go back");
+    }
+  }
+  return Status();
+}
+
+bool Builder::chainable(const LogicalEdge& edge) const {
+  const LogicalOperator& from = at(edge.from);
+  const LogicalOperator& to = at(edge.to);
+  return options_.chaining && edge.partitioning == Partitioning::kForward && !edge.feedback &&
+         edge.exchange.value_or(Exchange::kPipelined) == Exchange::kPipelined &&
+         in_[edge.to].size() == 1 && to.inputs == 1 && !to.source && !from.coordinator &&
+         !to.coordinator && from.blocking == to.blocking && from.chaining != Chaining::kNever &&
+         to.chaining == Chaining::kAlways && parallelism_[edge.from] == parallelism_[edge.to] &&
+         (to.max_parallelism == 0 || to.max_parallelism == max_parallelism_[head_[edge.from]]) &&
+         from.slot_sharing_group == to.slot_sharing_group;
+}
+
+void Builder::chain() {
+  edge_chained_.assign(graph_.edges.size(), false);
+  head_.resize(graph_.operators.size());
+  for (const uint32_t index : order_) {
+    head_[index] = index;
+    if (in_[index].size() != 1) continue;
+    const uint32_t edge = in_[index].front();
+    if (!chainable(graph_.edges[edge])) continue;
+    edge_chained_[edge] = true;
+    head_[index] = head_[graph_.edges[edge].from];
+  }
+}
+
+void Builder::make_vertices() {
+  vertex_.resize(graph_.operators.size());
+  position_.resize(graph_.operators.size());
+  // All input edges of a chain come in at its head, so the order of the heads is an order of the
+  // chains.
+  for (const uint32_t index : order_) {
+    const LogicalOperator& one = at(index);
+    if (head_[index] == index) {
+      vertex_[index] = static_cast<uint32_t>(result_.vertices.size());
+      JobVertex vertex;
+      vertex.id = VertexId{vertex_[index]};
+      vertex.parallelism = parallelism_[index];
+      vertex.max_parallelism = max_parallelism_[index];
+      vertex.slot_sharing_group = one.slot_sharing_group;
+      vertex.blocking = one.blocking;
+      vertex.hidden = one.coordinator;
+      result_.vertices.push_back(std::move(vertex));
+    }
+    vertex_[index] = vertex_[head_[index]];
+    JobVertex& vertex = result_.vertices[vertex_[index]];
+    position_[index] = static_cast<uint32_t>(vertex.operators.size());
+    vertex.operators.push_back(ChainedOperator{.id = one.id,
+                                               .name = one.name,
+                                               .uid = one.uid,
+                                               .source = one.source,
+                                               .sink = one.sink,
+                                               .outputs = {}});
+  }
+}
+
+void Builder::make_edges() {
+  for (uint32_t index = 0; index < graph_.edges.size(); index++) {
+    const LogicalEdge& edge = graph_.edges[index];
+    ChainedOutput output;
+    output.output = edge.from_output;
+    if (edge_chained_[index]) {
+      output.chained = true;
+      output.chained_operator = position_[edge.to];
+      output.input = edge.to_input;
+    } else {
+      output.dataset = DatasetId{static_cast<uint32_t>(result_.edges.size())};
+      JobEdge job_edge;
+      job_edge.id = output.dataset;
+      job_edge.producer = VertexId{vertex_[edge.from]};
+      job_edge.consumer = VertexId{vertex_[edge.to]};
+      job_edge.input = edge.to_input;
+      job_edge.partitioning = edge.partitioning;
+      job_edge.exchange = edge.exchange.value_or(Exchange::kPipelined);
+      job_edge.feedback = edge.feedback;
+      job_edge.type_fingerprint = edge.type_fingerprint;
+      job_edge.buffer_timeout_ms = edge.buffer_timeout_ms.value_or(options_.buffer_timeout_ms);
+      job_edge.source_operator = at(edge.from).id;
+      job_edge.source_output = edge.from_output;
+      job_edge.target_operator = at(edge.to).id;
+      result_.edges.push_back(std::move(job_edge));
+    }
+    result_.vertices[vertex_[edge.from]].operators[position_[edge.from]].outputs.push_back(output);
+  }
+}
+
+}  // namespace
+
+Result<JobGraph> build_job_graph(const LogicalGraph& graph, const JobGraphOptions& options) {
+  return Builder(graph, options).run();
+}
+
+}  // namespace freshet

@@ -1,0 +1,52 @@
+#include "runtime/graph/runtime_mode.h"
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+std::string_view to_string(RuntimeMode mode) {
+  switch (mode) {
+    case RuntimeMode::kStreaming:
+      return "streaming";
+    case RuntimeMode::kBatch:
+      return "batch";
+    case RuntimeMode::kAutomatic:
+      return "automatic";
+  }
+  CHECK(false);
+}
+
+std::string_view to_string(Partitioning partitioning) {
+  switch (partitioning) {
+    case Partitioning::kForward:
+      return "forward";
+    case Partitioning::kHash:
+      return "hash";
+    case Partitioning::kRebalance:
+      return "rebalance";
+    case Partitioning::kRescale:
+      return "rescale";
+    case Partitioning::kBroadcast:
+      return "broadcast";
+    case Partitioning::kShuffle:
+      return "shuffle";
+    case Partitioning::kGlobal:
+      return "global";
+    case Partitioning::kDirect:
+      return "direct";
+    case Partitioning::kCustom:
+      return "custom";
+  }
+  CHECK(false);
+}
+
+Result<RuntimeMode> parse_runtime_mode(std::string_view text) {
+  for (const RuntimeMode mode :
+       {RuntimeMode::kStreaming, RuntimeMode::kBatch, RuntimeMode::kAutomatic}) {
+    if (text == to_string(mode)) return mode;
+  }
+  return invalid_argument("'" + std::string(text.substr(0, 64)) +
+                          "' is not a mode; use streaming, batch or automatic");
+}
+
+}  // namespace freshet
