@@ -1,0 +1,185 @@
+#include "runtime/connectors/file_sink.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "runtime/connectors/connector_error.h"
+#include "runtime/connectors/sink_operator.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr std::string_view kAttemptPrefix = ".attempt-";
+
+/// One file of one attempt. Its encoding is the committable.
+struct AttemptFile {
+  std::string directory;
+  uint64_t attempt = 0;
+  uint64_t subtask = 0;
+
+  std::string attempt_directory() const {
+    return fmt::format("{}/{}{}", directory, kAttemptPrefix, attempt);
+  }
+  std::string name() const { return fmt::format("part-{}", subtask); }
+  std::string hidden_path() const { return attempt_directory() + "/" + name(); }
+  std::string final_path() const { return directory + "/" + name(); }
+};
+
+std::string encode(const AttemptFile& file) {
+  Encoder encoder;
+  encoder.write_string(file.directory);
+  encoder.write_varint(file.attempt);
+  encoder.write_varint(file.subtask);
+  return std::string(encoder.bytes());
+}
+
+Result<AttemptFile> decode(const std::string& payload) {
+  try {
+    Decoder decoder(payload);
+    AttemptFile file;
+    file.directory = decoder.read_string();
+    file.attempt = decoder.read_varint();
+    file.subtask = decoder.read_varint();
+    if (decoder.remaining() == 0 && !file.directory.empty()) return file;
+  } catch (const CodecError&) {
+  }
+  return invalid_argument("a committable of a file sink is damaged");
+}
+
+/// The attempt of a directory entry; none for other entries.
+std::optional<uint64_t> attempt_of(const FileInfo& entry) {
+  const std::string_view path = entry.path;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!entry.is_directory || !name.starts_with(kAttemptPrefix)) return std::nullopt;
+  uint64_t attempt = 0;
+  for (const char digit : name.substr(kAttemptPrefix.size())) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    attempt = attempt * 10 + static_cast<uint64_t>(digit - '0');
+  }
+  return attempt;
+}
+
+class FileWriter final : public Operator {
+ public:
+  FileWriter(std::string directory, ErasedLineFormat format) : format_(std::move(format)) {
+    place_.directory = std::move(directory);
+  }
+
+  void open(OperatorContext& context, std::vector<RecordReceiver*> /*outputs*/) override {
+    files_ = &context.files();
+    place_.attempt = context.attempt().attempt;
+    place_.subtask = context.subtask();
+    throw_if_error(files_->create_directories(place_.attempt_directory()));
+    file_ = value_or_throw(files_->create(place_.hidden_path()));
+    lines_.reserve(kBufferBytes + kBufferBytes / 4);
+  }
+
+  void process(uint32_t /*input*/, const void* record, EpochMillis /*timestamp*/) override {
+    format_(record, lines_);
+    lines_.push_back('\n');
+    if (lines_.size() >= kBufferBytes) flush();
+  }
+
+  bool finish() override {
+    flush();
+    return true;
+  }
+
+  std::vector<std::string> prepare_commit() override {
+    flush();
+    throw_if_error(file_->sync());
+    throw_if_error(file_->close());
+    file_.reset();
+    prepared_ = true;
+    return {encode(place_)};
+  }
+
+  void close() override {
+    file_.reset();
+    if (files_ == nullptr || prepared_) return;  // What is prepared belongs to the committer.
+    (void)files_->remove(place_.hidden_path());
+    (void)files_->remove_empty_directory(place_.attempt_directory());
+    (void)files_->remove_empty_directory(place_.directory);
+  }
+
+ private:
+  static constexpr size_t kBufferBytes = 64 << 10;
+
+  void flush() {
+    throw_if_error(file_->append(lines_));
+    lines_.clear();
+  }
+
+  ErasedLineFormat format_;
+  AttemptFile place_;
+  FileSystem* files_ = nullptr;
+  std::unique_ptr<WritableFile> file_;
+  std::string lines_;
+  bool prepared_ = false;
+};
+
+class FileCommitter final : public Committer {
+ public:
+  Status commit(const std::string& payload, FileSystem& files) override {
+    ASSIGN_OR_RETURN(const AttemptFile file, decode(payload));
+    const Status renamed = files.rename(file.hidden_path(), file.final_path());
+    if (!renamed.ok() && !was_committed(file, renamed, files)) {
+      return renamed.with_context("cannot publish " + file.final_path());
+    }
+    // Only tidying: what fails here is no reason to fail a job that is done.
+    (void)files.remove_empty_directory(file.attempt_directory());
+    remove_attempts_before(file, files);
+    return Status();
+  }
+
+ private:
+  static bool was_committed(const AttemptFile& file, const Status& renamed, FileSystem& files) {
+    return renamed.code() == StatusCode::kNotFound && files.info(file.final_path()).ok();
+  }
+
+  static void remove_attempts_before(const AttemptFile& file, FileSystem& files) {
+    const auto entries = files.list(file.directory);
+    if (!entries.ok()) return;
+    for (const FileInfo& entry : *entries) {
+      const auto attempt = attempt_of(entry);
+      if (attempt && *attempt < file.attempt) (void)files.remove_all(entry.path);
+    }
+  }
+};
+
+Status check_absent(const std::string& directory, FileSystem& files) {
+  if (directory.empty()) return invalid_argument("the output directory has no name");
+  const auto info = files.info(directory);
+  if (info.status().code() == StatusCode::kNotFound) return Status();
+  if (!info.ok()) return info.status().with_context("output directory '" + directory + "'");
+  return already_exists(
+      fmt::format("output '{}' exists already; remove it or name another directory", directory));
+}
+
+void remove_leftovers(const std::string& directory, FileSystem& files) {
+  const auto entries = files.list(directory);
+  if (!entries.ok()) return;
+  for (const FileInfo& entry : *entries) {
+    if (attempt_of(entry)) (void)files.remove_all(entry.path);
+  }
+  (void)files.remove_empty_directory(directory);
+}
+
+}  // namespace
+
+std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
+                                                         ErasedLineFormat format) {
+  while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+  SinkParts parts;
+  parts.writer = [directory, format = std::move(format)] {
+    return std::make_unique<FileWriter>(directory, format);
+  };
+  parts.committer = [] { return std::make_unique<FileCommitter>(); };
+  parts.check = [directory](FileSystem& files) { return check_absent(directory, files); };
+  parts.clean_up = [directory](FileSystem& files) { remove_leftovers(directory, files); };
+  return make_sink_factory(std::move(parts));
+}
+
+}  // namespace freshet

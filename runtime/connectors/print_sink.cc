@@ -1,0 +1,70 @@
+#include "runtime/connectors/print_sink.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/connectors/connector_error.h"
+#include "runtime/connectors/sink_operator.h"
+
+namespace freshet {
+
+namespace {
+
+class PrintWriter final : public Operator {
+ public:
+  explicit PrintWriter(ErasedLineFormat format) : format_(std::move(format)) {}
+
+  void open(OperatorContext& context, std::vector<RecordReceiver*> /*outputs*/) override {
+    context_ = &context;
+  }
+
+  void process(uint32_t /*input*/, const void* record, EpochMillis /*timestamp*/) override {
+    const EpochMillis now = context_->processing_time();
+    if (lines_.empty()) oldest_ = now;
+    const size_t whole = lines_.size();
+    try {
+      format_(record, lines_);
+    } catch (...) {
+      lines_.resize(whole);  // close() still writes the lines before this one.
+      throw;
+    }
+    lines_.push_back('\n');
+    if (lines_.size() >= kBufferBytes || now - oldest_ >= kDelayMax) throw_if_error(write());
+  }
+
+  bool finish() override {
+    throw_if_error(write());
+    return true;
+  }
+
+  void close() override { (void)write(); }
+
+ private:
+  static constexpr size_t kBufferBytes = 8 << 10;
+  static constexpr EpochMillis kDelayMax = 100;
+
+  /// The stream's lock keeps the lines of several tasks whole.
+  Status write() {
+    const size_t written = std::fwrite(lines_.data(), 1, lines_.size(), stdout);
+    const bool complete = written == lines_.size() && std::fflush(stdout) == 0;
+    lines_.clear();
+    if (complete) return Status();
+    return unavailable(std::string("standard output cannot be written: ") + std::strerror(errno));
+  }
+
+  ErasedLineFormat format_;
+  OperatorContext* context_ = nullptr;
+  std::string lines_;
+  EpochMillis oldest_ = 0;  // When the first of lines_ came.
+};
+
+}  // namespace
+
+std::shared_ptr<const OperatorFactory> make_print_factory(ErasedLineFormat format) {
+  SinkParts parts;
+  parts.writer = [format = std::move(format)] { return std::make_unique<PrintWriter>(format); };
+  return make_sink_factory(std::move(parts));
+}
+
+}  // namespace freshet

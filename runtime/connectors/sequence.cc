@@ -1,0 +1,44 @@
+#include "runtime/connectors/sequence.h"
+
+#include "runtime/connectors/split_source.h"
+
+namespace freshet {
+
+namespace {
+
+/// Ranges are counted from `from`, so that they are unsigned.
+class SequenceReader final : public SplitReader {
+ public:
+  explicit SequenceReader(int64_t from) : from_(static_cast<uint64_t>(from)) {}
+
+ protected:
+  void open_split(const std::string& payload) override { rest_ = decode_range(payload); }
+
+  bool read(uint32_t max_records, RecordReceiver& to, uint64_t* count) override {
+    for (uint32_t i = 0; i < max_records; i++) {
+      const auto number = static_cast<int64_t>(from_ + rest_.first);
+      to.receive(&number, kNoTimestamp);
+      ++*count;
+      if (rest_.first++ == rest_.last) return false;
+    }
+    return true;
+  }
+
+ private:
+  uint64_t from_;
+  IndexRange rest_;
+};
+
+}  // namespace
+
+Source<int64_t> sequence(int64_t from, int64_t to) {
+  std::optional<IndexRange> all;
+  if (from <= to) all = IndexRange{0, static_cast<uint64_t>(to) - static_cast<uint64_t>(from)};
+  Source<int64_t> source;
+  source.name = "sequence";
+  source.enumerator = make_enumerator_factory([all] { return make_range_supply(all); });
+  source.reader = make_reader_factory([from] { return std::make_unique<SequenceReader>(from); });
+  return source;
+}
+
+}  // namespace freshet

@@ -1,0 +1,32 @@
+#include "runtime/connectors/sink_operator.h"
+
+namespace freshet {
+
+namespace {
+
+class SinkFactory final : public OperatorFactory {
+ public:
+  explicit SinkFactory(SinkParts parts) : parts_(std::move(parts)) {}
+
+  std::unique_ptr<Operator> make() const override { return parts_.writer(); }
+  std::unique_ptr<Committer> make_committer() const override {
+    return parts_.committer ? parts_.committer() : nullptr;
+  }
+  Status check(FileSystem& files) const override {
+    return parts_.check ? parts_.check(files) : Status();
+  }
+  void clean_up(FileSystem& files) const override {
+    if (parts_.clean_up) parts_.clean_up(files);
+  }
+
+ private:
+  SinkParts parts_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OperatorFactory> make_sink_factory(SinkParts parts) {
+  return std::make_shared<SinkFactory>(std::move(parts));
+}
+
+}  // namespace freshet

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "runtime/operators/operator.h"
+
+namespace freshet {
+
+/// What an OperatorFactory of a sink is made of. `committer`, `check` and `clean_up` may be empty.
+struct SinkParts {
+  std::function<std::unique_ptr<Operator>()> writer;
+  std::function<std::unique_ptr<Committer>()> committer;
+  std::function<Status(FileSystem&)> check;
+  std::function<void(FileSystem&)> clean_up;
+};
+
+std::shared_ptr<const OperatorFactory> make_sink_factory(SinkParts parts);
+
+}  // namespace freshet

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/operators/operator.h"
+#include "runtime/operators/source.h"
+
+namespace freshet {
+
+/// The splits of one source, in the order in which they are given away. Used by the enumerator's
+/// task only.
+class SplitSupply {
+ public:
+  virtual ~SplitSupply() = default;
+
+  /// Called once, before the first next(). Looks at the world outside through context.external()
+  /// only. Throws when there is no such input.
+  virtual void open(OperatorContext& context) = 0;
+
+  /// The next split's payload; none when all were given.
+  virtual std::optional<std::string> next() = 0;
+};
+
+/// Gives each reader that asks the next split, and ends when none is left: input 0 SplitRequest,
+/// output 0 Split.
+class SplitEnumerator final : public SourceOperator {
+ public:
+  explicit SplitEnumerator(std::unique_ptr<SplitSupply> supply) : supply_(std::move(supply)) {}
+
+  void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override;
+  void process(uint32_t input, const void* record, EpochMillis timestamp) override;
+  PollResult poll(uint32_t max_records) override;
+  bool wants_input() const override { return true; }
+
+ private:
+  std::unique_ptr<SplitSupply> supply_;
+  RecordReceiver* splits_ = nullptr;
+  std::optional<std::string>
+      next_;  // Looked up one ahead, so that the end is known with the last split.
+};
+
+/// The protocol of a reader: asks for a split when it starts and after each one, ends when the
+/// enumerator has ended and its last split is read. Input 0 Split, output 0 the records, output 1
+/// SplitRequest. Subclasses read.
+class SplitReader : public SourceOperator {
+ public:
+  void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override;
+  void process(uint32_t input, const void* record, EpochMillis timestamp) override;
+  void end_input(uint32_t /*input*/) override { no_more_splits_ = true; }
+  PollResult poll(uint32_t max_records) override;
+  bool wants_input() const override { return !reading_; }
+  uint64_t source_records() const override { return records_; }
+
+ protected:
+  virtual void open_split(const std::string& payload) = 0;
+
+  /// Emits at most `max_records` of the split to `to`, adds their number to `count`; false when the
+  /// split is read.
+  virtual bool read(uint32_t max_records, RecordReceiver& to, uint64_t* count) = 0;
+
+  OperatorContext& context() { return *context_; }
+
+ private:
+  void ask();
+
+  OperatorContext* context_ = nullptr;
+  RecordReceiver* output_ = nullptr;
+  RecordReceiver* requests_ = nullptr;
+  bool asked_ = false;
+  bool reading_ = false;
+  bool no_more_splits_ = false;
+  uint64_t records_ = 0;
+};
+
+/// `check` runs before the job starts; may be empty.
+std::shared_ptr<const OperatorFactory> make_enumerator_factory(
+    std::function<std::unique_ptr<SplitSupply>()> make,
+    std::function<Status(FileSystem&)> check = {});
+
+std::shared_ptr<const OperatorFactory> make_reader_factory(
+    std::function<std::unique_ptr<SplitReader>()> make);
+
+/// Inclusive.
+struct IndexRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
+/// The payload of sources whose splits are ranges of numbers.
+std::string encode_range(const IndexRange&);
+IndexRange decode_range(const std::string& payload);
+
+/// Cuts `all` (none: no split) into at most 64 equal ranges, of at most 1,048,576 indexes each.
+std::unique_ptr<SplitSupply> make_range_supply(std::optional<IndexRange> all);
+
+}  // namespace freshet
