@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jobmanager/job_commands.h"
+#include "runtime/base/status.h"
+#include "runtime/base/time.h"
+
+namespace freshet {
+
+/// Sees to it that every committable of a finished job is published, whatever TaskManagers are lost
+/// meanwhile. Pure. See "Commit of results" in DESIGN_NOTES.md.
+class CommitLedger {
+ public:
+  static constexpr uint32_t kTriesMax = 5;  // Answers with an error; a lost TaskManager is none.
+  static constexpr Duration kRetryDelay = 200ms;  // Doubles with each error.
+
+  /// What one TaskManager's tasks left. Before the first dispatch().
+  void add(TaskManagerId producer, std::vector<JobCommittable> committables);
+
+  /// What can be sent now: to who produced it, else to another of `available`. Nothing is sent
+  /// twice without reason.
+  JobCommands dispatch(TimePoint now, std::span<const TaskManagerId> available);
+
+  /// Its requests are sent again by the next dispatch().
+  void on_task_manager_lost(TaskManagerId);
+
+  /// The answer to one request. One that was superseded, or is not from who was asked, is ignored.
+  void on_done(TimePoint now, TaskManagerId from, uint64_t commit_id, const Status& status);
+
+  /// True when all is published.
+  bool empty() const { return batches_.empty(); }
+  /// Requests that were sent and not answered.
+  size_t outstanding() const;
+  /// Set when one had an error too often; final.
+  const std::optional<Status>& failure() const { return failure_; }
+  /// When dispatch() has something to repeat.
+  std::optional<TimePoint> deadline() const;
+
+ private:
+  struct Batch {
+    TaskManagerId producer;
+    std::vector<JobCommittable> committables;
+    std::optional<TaskManagerId> asked;
+    uint64_t commit_id = 0;
+    uint32_t errors = 0;
+    std::optional<TimePoint> retry_at;
+  };
+
+  std::map<uint32_t, Batch> batches_;  // By order of add(); without those published.
+  uint32_t next_batch_ = 0;
+  uint64_t next_commit_id_ = 1;
+  std::optional<Status> failure_;
+};
+
+}  // namespace freshet

@@ -1,0 +1,98 @@
+#include "jobmanager/deployment.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace freshet {
+
+namespace {
+
+using job_commands::DeployTasks;
+using job_commands::GateGroup;
+
+class DeploymentBuilder {
+ public:
+  DeploymentBuilder(const ExecutionGraph& graph, JobId job)
+      : graph_(graph), job_(job), groups_(graph.group_count()), places_(graph.group_count()) {}
+
+  std::vector<DeployTasks> build() {
+    std::map<TaskManagerId, size_t> message_of;
+    std::vector<std::vector<uint32_t>> tasks_of;
+    std::vector<DeployTasks> messages;
+    for (uint32_t i = 0; i < graph_.task_count(); i++) {
+      const TaskManagerId to = graph_.at(i).task_manager;
+      const auto [it, added] = message_of.try_emplace(to, messages.size());
+      if (added) {
+        messages.push_back({to, {}, {}});
+        tasks_of.emplace_back();
+      }
+      tasks_of[it->second].push_back(i);
+    }
+    for (size_t m = 0; m < messages.size(); m++) fill(messages[m], tasks_of[m]);
+    return messages;
+  }
+
+ private:
+  void fill(DeployTasks& message, const std::vector<uint32_t>& tasks) {
+    message_number_++;
+    for (const uint32_t index : tasks) {
+      const Execution& execution = graph_.at(index);
+      const SubtaskId subtask = graph_.subtask_at(index);
+      job_commands::TaskDeployment task;
+      task.attempt = {job_, subtask, execution.attempt};
+      task.allocation = execution.allocation;
+      task.slot = execution.slot;
+      for (const DatasetId dataset : graph_.inputs_of(subtask.vertex)) {
+        task.groups.push_back(place_in(message, graph_.group_read_by(dataset, subtask.index)));
+      }
+      message.tasks.push_back(std::move(task));
+    }
+  }
+
+  uint32_t place_in(DeployTasks& message, uint32_t group) {
+    auto& [number, place] = places_[group];
+    if (number != message_number_) {
+      if (groups_[group] == nullptr) groups_[group] = locate(graph_.group(group));
+      number = message_number_;
+      place = static_cast<uint32_t>(message.groups.size());
+      message.groups.push_back(groups_[group]);
+    }
+    return place;
+  }
+
+  std::shared_ptr<const GateGroup> locate(const ConsumedPartitionGroup& group) const {
+    auto located = std::make_shared<GateGroup>();
+    located->dataset = group.dataset;
+    std::map<TaskManagerId, uint32_t> location_of;
+    const VertexId producer = graph_.job_graph().edges[group.dataset.value].producer;
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+      const Execution& execution = graph_.at(SubtaskId{producer, p});
+      const auto [it, added] = location_of.try_emplace(
+          execution.task_manager, static_cast<uint32_t>(located->task_managers.size()));
+      if (added) located->task_managers.push_back(execution.task_manager);
+      auto& ranges = located->producers;
+      if (!ranges.empty() && ranges.back().location == it->second &&
+          ranges.back().attempt == execution.attempt) {
+        ranges.back().producers.end = p + 1;
+      } else {
+        ranges.push_back({{p, p + 1}, it->second, execution.attempt});
+      }
+    }
+    return located;
+  }
+
+  const ExecutionGraph& graph_;
+  const JobId job_;
+  std::vector<std::shared_ptr<const GateGroup>> groups_;  // By index of the group, once needed.
+  std::vector<std::pair<uint32_t, uint32_t>> places_;     // Message number, place in that message.
+  uint32_t message_number_ = 0;
+};
+
+}  // namespace
+
+std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job) {
+  return DeploymentBuilder(graph, job).build();
+}
+
+}  // namespace freshet

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "jobmanager/execution_graph.h"
+#include "jobmanager/job_commands.h"
+
+namespace freshet {
+
+/// One message for each TaskManager that was assigned attempts, in the order of the first one. What
+/// several tasks share is made once, for all TaskManagers: cost and size follow subtasks and
+/// groups, never pairs.
+std::vector<job_commands::DeployTasks> build_deployment(const ExecutionGraph&, JobId job);
+
+}  // namespace freshet

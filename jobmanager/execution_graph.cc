@@ -1,0 +1,141 @@
+#include "jobmanager/execution_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+namespace {
+
+bool is_at_end(TaskState s) { return s == TaskState::kEndOfData || s == TaskState::kFinished; }
+
+}  // namespace
+
+ExecutionGraph::ExecutionGraph(JobGraph graph) : graph_(std::move(graph)) {
+  first_of_vertex_.push_back(0);
+  for (const JobVertex& vertex : graph_.vertices) {
+    first_of_vertex_.push_back(first_of_vertex_.back() + vertex.parallelism);
+    build_steps_++;
+  }
+  executions_.resize(first_of_vertex_.back());
+  build_steps_ += executions_.size();
+  state_counts_[static_cast<size_t>(TaskState::kCreated)] = task_count();
+  inputs_.resize(graph_.vertices.size());
+  outputs_.resize(graph_.vertices.size());
+  first_group_of_edge_.push_back(0);
+  for (const JobEdge& edge : graph_.edges) {
+    inputs_[edge.consumer.value].push_back(edge.id);
+    outputs_[edge.producer.value].push_back(edge.id);
+    add_groups(edge);
+    first_group_of_edge_.push_back(static_cast<uint32_t>(groups_.size()));
+  }
+}
+
+void ExecutionGraph::add_groups(const JobEdge& edge) {
+  const uint32_t producers = graph_.vertices[edge.producer.value].parallelism;
+  const uint32_t consumers = graph_.vertices[edge.consumer.value].parallelism;
+  const auto add = [&](IndexRange from, IndexRange to) {
+    groups_.push_back({edge.id, from, from.size()});
+    consumers_.push_back({edge.consumer, to});
+    build_steps_++;
+  };
+  if (is_all_to_all(edge.partitioning)) {
+    add({0, producers}, {0, consumers});
+  } else if (producers >= consumers) {
+    for (uint32_t c = 0; c < consumers; c++) {
+      add(producers_of_consumer(edge.partitioning, c, producers, consumers), {c, c + 1});
+    }
+  } else {
+    for (uint32_t p = 0; p < producers; p++) {
+      add({p, p + 1}, consumers_of_producer(edge.partitioning, p, producers, consumers));
+    }
+  }
+}
+
+SubtaskId ExecutionGraph::subtask_at(uint32_t index) const {
+  CHECK(index < executions_.size());
+  const auto after = std::upper_bound(first_of_vertex_.begin(), first_of_vertex_.end(), index);
+  const auto vertex = static_cast<uint32_t>(after - first_of_vertex_.begin() - 1);
+  return {VertexId{vertex}, index - first_of_vertex_[vertex]};
+}
+
+bool ExecutionGraph::contains(SubtaskId subtask) const {
+  return subtask.vertex.value < graph_.vertices.size() &&
+         subtask.index < graph_.vertices[subtask.vertex.value].parallelism;
+}
+
+uint32_t ExecutionGraph::live_count() const {
+  return count(TaskState::kDeploying) + count(TaskState::kInitializing) +
+         count(TaskState::kRunning) + count(TaskState::kEndOfData) + count(TaskState::kCanceling);
+}
+
+bool ExecutionGraph::all_at_end_of_data() const {
+  return count(TaskState::kEndOfData) + count(TaskState::kFinished) == task_count();
+}
+
+void ExecutionGraph::move(uint32_t index, TaskState to) {
+  Execution& execution = executions_[index];
+  CHECK(can_move(execution.state, to));
+  const TaskState from = std::exchange(execution.state, to);
+  state_counts_[static_cast<size_t>(from)]--;
+  state_counts_[static_cast<size_t>(to)]++;
+  if (is_at_end(from) != is_at_end(to)) update_groups(index, is_at_end(to));
+}
+
+void ExecutionGraph::reset(uint32_t index) {
+  Execution& execution = executions_[index];
+  CHECK(!is_live(execution.state));
+  if (is_at_end(execution.state)) update_groups(index, false);
+  state_counts_[static_cast<size_t>(execution.state)]--;
+  state_counts_[static_cast<size_t>(TaskState::kCreated)]++;
+  Execution next;
+  next.attempt = execution.attempt + 1;
+  next.version = execution.version;
+  execution = next;
+}
+
+void ExecutionGraph::assign(uint32_t index, AllocationId allocation, TaskManagerId task_manager,
+                            uint32_t slot) {
+  Execution& execution = executions_[index];
+  execution.allocation = allocation;
+  execution.task_manager = task_manager;
+  execution.slot = slot;
+}
+
+uint32_t ExecutionGraph::group_read_by(DatasetId dataset, uint32_t consumer) const {
+  const JobEdge& edge = graph_.edges[dataset.value];
+  const uint32_t first = first_group_of_edge_[dataset.value];
+  if (is_all_to_all(edge.partitioning)) return first;
+  const uint32_t producers = graph_.vertices[edge.producer.value].parallelism;
+  const uint32_t consumers = graph_.vertices[edge.consumer.value].parallelism;
+  if (producers >= consumers) return first + consumer;
+  return first + producers_of_consumer(edge.partitioning, consumer, producers, consumers).begin;
+}
+
+IndexRange ExecutionGraph::groups_holding(DatasetId dataset, uint32_t producer) const {
+  const JobEdge& edge = graph_.edges[dataset.value];
+  const uint32_t first = first_group_of_edge_[dataset.value];
+  if (is_all_to_all(edge.partitioning)) return {first, first + 1};
+  const uint32_t producers = graph_.vertices[edge.producer.value].parallelism;
+  const uint32_t consumers = graph_.vertices[edge.consumer.value].parallelism;
+  if (producers < consumers) return {first + producer, first + producer + 1};
+  const IndexRange readers =
+      consumers_of_producer(edge.partitioning, producer, producers, consumers);
+  return {first + readers.begin, first + readers.end};
+}
+
+void ExecutionGraph::update_groups(uint32_t index, bool ended) {
+  const SubtaskId subtask = subtask_at(index);
+  for (const DatasetId dataset : outputs_of(subtask.vertex)) {
+    const IndexRange held = groups_holding(dataset, subtask.index);
+    for (uint32_t g = held.begin; g < held.end; g++) {
+      CHECK(ended ? groups_[g].unfinished > 0
+                  : groups_[g].unfinished < groups_[g].producers.size());
+      groups_[g].unfinished += ended ? -1 : 1;
+    }
+  }
+}
+
+}  // namespace freshet

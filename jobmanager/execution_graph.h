@@ -1,0 +1,119 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/base/ids.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/task_state.h"
+
+namespace freshet {
+
+/// Numbers that a task reports about itself.
+struct ExecutionProgress {
+  uint64_t records_in = 0;
+  uint64_t records_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+};
+
+/// The present attempt of one subtask.
+struct Execution {
+  AttemptNumber attempt = 0;
+  TaskState state = TaskState::kCreated;
+  bool acknowledged = false;  // The TaskManager has reported a state of this attempt.
+  uint32_t version = 0;       // Rises when a restart is decided: what was decided before is stale.
+  AllocationId allocation;    // With task_manager: valid from kScheduled on.
+  TaskManagerId task_manager;
+  uint32_t slot = 0;  // Of the TaskManager.
+  ExecutionProgress progress;
+};
+
+/// True for an attempt that its TaskManager may be running.
+inline bool is_live(TaskState s) {
+  return s != TaskState::kCreated && s != TaskState::kScheduled && !is_terminal(s);
+}
+
+/// Producers that one set of consumers reads alike: a range, shared by all of them.
+struct ConsumedPartitionGroup {
+  DatasetId dataset;
+  IndexRange producers;
+  uint32_t unfinished = 0;  // Producers that have not reached the end of their data.
+};
+
+/// The consumers of one ConsumedPartitionGroup; both have the same index.
+struct ConsumerVertexGroup {
+  VertexId vertex;
+  IndexRange consumers;
+};
+
+/// A job's subtasks with their attempts and how they are joined. Edges are groups: nothing here has
+/// a size or a cost of producers times consumers. Indices of executions are dense, vertex by
+/// vertex.
+class ExecutionGraph {
+ public:
+  explicit ExecutionGraph(JobGraph graph);
+
+  const JobGraph& job_graph() const { return graph_; }
+
+  uint32_t task_count() const { return static_cast<uint32_t>(executions_.size()); }
+  const Execution& at(uint32_t index) const { return executions_[index]; }
+  const Execution& at(SubtaskId subtask) const { return executions_[index_of(subtask)]; }
+  uint32_t index_of(SubtaskId subtask) const {
+    return first_of_vertex_[subtask.vertex.value] + subtask.index;
+  }
+  SubtaskId subtask_at(uint32_t index) const;
+  /// False for what a message may name but the graph does not have.
+  bool contains(SubtaskId subtask) const;
+
+  /// How many executions are in a state; O(1).
+  uint32_t count(TaskState state) const { return state_counts_[static_cast<size_t>(state)]; }
+  /// Attempts that a TaskManager may be running; O(1).
+  uint32_t live_count() const;
+  /// True when every task has reached the end of its data; O(1).
+  bool all_at_end_of_data() const;
+
+  /// Moves an attempt; the move must be legal. Keeps the counts and the groups' counters.
+  void move(uint32_t index, TaskState to);
+  /// A new attempt, one number higher, in kCreated. Only for one that is not live.
+  void reset(uint32_t index);
+  void assign(uint32_t index, AllocationId, TaskManagerId, uint32_t slot);
+  void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
+  void bump_version(uint32_t index) { executions_[index].version++; }
+  void set_progress(uint32_t index, const ExecutionProgress& p) { executions_[index].progress = p; }
+
+  size_t group_count() const { return groups_.size(); }
+  const ConsumedPartitionGroup& group(uint32_t index) const { return groups_[index]; }
+  const ConsumerVertexGroup& consumers_of_group(uint32_t index) const { return consumers_[index]; }
+  /// The group that a subtask of the edge's consumer reads; O(1).
+  uint32_t group_read_by(DatasetId dataset, uint32_t consumer) const;
+  /// The groups that hold one producer's partition: a range of indices.
+  IndexRange groups_holding(DatasetId dataset, uint32_t producer) const;
+
+  /// Input edges of a vertex in the order of their ids.
+  std::span<const DatasetId> inputs_of(VertexId vertex) const { return inputs_[vertex.value]; }
+  std::span<const DatasetId> outputs_of(VertexId vertex) const { return outputs_[vertex.value]; }
+
+  /// Steps that construction took: for the test that it grows with subtasks and not with pairs.
+  uint64_t build_steps() const { return build_steps_; }
+
+ private:
+  void add_groups(const JobEdge& edge);
+  void update_groups(uint32_t index, bool ended);
+
+  JobGraph graph_;
+  std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
+  std::vector<Execution> executions_;
+  std::array<uint32_t, 10> state_counts_{};
+  std::vector<ConsumedPartitionGroup> groups_;  // By edge, ascending ranges.
+  std::vector<ConsumerVertexGroup> consumers_;
+  std::vector<uint32_t> first_group_of_edge_;  // One more than there are edges.
+  std::vector<std::vector<DatasetId>> inputs_;
+  std::vector<std::vector<DatasetId>> outputs_;
+  uint64_t build_steps_ = 0;
+};
+
+}  // namespace freshet

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/ids.h"
+#include "runtime/graph/job_graph.h"
+
+namespace freshet {
+
+/// What a sink left to be published: opaque bytes for its committer.
+struct JobCommittable {
+  OperatorId operator_id;
+  std::string payload;
+  bool operator==(const JobCommittable&) const = default;
+};
+
+/// What a JobMaster wants done, in this order. Plain values; the shell makes messages of them.
+namespace job_commands {
+
+/// Absolute total from now on; 0 gives all slots back.
+struct RequireSlots {
+  uint32_t total = 0;
+};
+
+/// Where the producers of one ConsumedPartitionGroup run. Shared by all of its consumers.
+struct GateGroup {
+  struct ProducerRange {
+    IndexRange producers;
+    uint32_t location = 0;  // Index in task_managers.
+    AttemptNumber attempt = 0;
+  };
+  DatasetId dataset;
+  std::vector<TaskManagerId> task_managers;
+  std::vector<ProducerRange> producers;  // Contiguous, ascending.
+};
+
+struct TaskDeployment {
+  AttemptId attempt;
+  AllocationId allocation;
+  uint32_t slot = 0;
+  std::vector<uint32_t> groups;  // Index in DeployTasks::groups, one per input edge.
+};
+
+/// All that one TaskManager gets in one deployment.
+struct DeployTasks {
+  TaskManagerId to;
+  std::vector<std::shared_ptr<const GateGroup>> groups;
+  std::vector<TaskDeployment> tasks;
+};
+
+struct CancelTasks {
+  TaskManagerId to;
+  std::vector<AttemptId> attempts;
+};
+
+/// For attempts at the end of their data, when the job's results are published.
+struct FinishTasks {
+  TaskManagerId to;
+  std::vector<AttemptId> attempts;
+};
+
+struct Commit {
+  TaskManagerId to;
+  uint64_t commit_id = 0;  // New for every sending.
+  std::vector<JobCommittable> committables;
+};
+
+/// To all registered TaskManagers: the job has ended.
+struct ReleaseJob {};
+
+}  // namespace job_commands
+
+using JobCommand =
+    std::variant<job_commands::RequireSlots, job_commands::DeployTasks, job_commands::CancelTasks,
+                 job_commands::FinishTasks, job_commands::Commit, job_commands::ReleaseJob>;
+using JobCommands = std::vector<JobCommand>;
+
+}  // namespace freshet

@@ -1,0 +1,510 @@
+#include "jobmanager/job_master.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "jobmanager/deployment.h"
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+
+/// Where each vertex's subtask 0 lies in the job's slots. Returns the total.
+uint32_t share_slots(const JobGraph& graph, std::vector<uint32_t>& first_slot_of_vertex) {
+  std::vector<std::pair<std::string, uint32_t>> groups;  // Name, slots; in order of appearance.
+  std::vector<size_t> group_of_vertex;
+  for (const JobVertex& vertex : graph.vertices) {
+    auto it = std::find_if(groups.begin(), groups.end(),
+                           [&](const auto& g) { return g.first == vertex.slot_sharing_group; });
+    if (it == groups.end()) it = groups.insert(groups.end(), {vertex.slot_sharing_group, 0});
+    it->second = std::max(it->second, vertex.parallelism);
+    group_of_vertex.push_back(static_cast<size_t>(it - groups.begin()));
+  }
+  std::vector<uint32_t> first_of_group;
+  uint32_t total = 0;
+  for (const auto& [name, slots] : groups) {
+    first_of_group.push_back(total);
+    total += slots;
+  }
+  for (const size_t group : group_of_vertex) first_slot_of_vertex.push_back(first_of_group[group]);
+  return total;
+}
+
+}  // namespace
+
+JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
+    : options_(std::move(options)),
+      backoff_(std::move(backoff)),
+      graph_(options_.submission.graph) {
+  slots_required_ = share_slots(graph_.job_graph(), first_slot_of_vertex_);
+}
+
+JobCommands JobMaster::start(TimePoint now) {
+  CHECK(state_ == JobState::kCreated && !slot_deadline_);
+  JobCommands commands;
+  LOG_INFO("job_submitted", {{"job", id()},
+                             {"name", options_.submission.name},
+                             {"tasks", graph_.task_count()},
+                             {"slots", slots_required_}});
+  wait_for_slots(now);
+  commands.push_back(job_commands::RequireSlots{slots_required_});
+  return commands;
+}
+
+// ---- Slots and deployment
+// -------------------------------------------------------------------------
+
+bool JobMaster::waits_for_slots() const { return slot_deadline_.has_value(); }
+
+void JobMaster::wait_for_slots(TimePoint now) { slot_deadline_ = now + options_.slot_timeout; }
+
+JobCommands JobMaster::on_slots(TimePoint now, const SlotReport& report) {
+  JobCommands commands;
+  if (is_terminal(state_)) return commands;
+  slots_ = report;
+  deploy_if_possible(now, commands);
+  return commands;
+}
+
+void JobMaster::deploy_if_possible(TimePoint, JobCommands& commands) {
+  if (!waits_for_slots() || slots_.slots.size() < slots_required_) return;
+  slot_deadline_.reset();
+  deployed_.clear();
+  for (const JobVertex& vertex : graph_.job_graph().vertices) {
+    place(vertex, first_slot_of_vertex_[vertex.id.value]);
+  }
+  move(JobState::kRunning);
+  for (auto& message : build_deployment(graph_, id())) {
+    LOG_INFO("tasks_deployed", {{"job", id()},
+                                {"task_manager", message.to},
+                                {"attempt", message.tasks.front().attempt.attempt},
+                                {"tasks", message.tasks.size()}});
+    commands.push_back(std::move(message));
+  }
+}
+
+void JobMaster::place(const JobVertex& vertex, uint32_t first_slot) {
+  for (uint32_t subtask = 0; subtask < vertex.parallelism; subtask++) {
+    const Slot& slot = slots_.slots[first_slot + subtask];
+    const uint32_t index = graph_.index_of({vertex.id, subtask});
+    graph_.move(index, TaskState::kScheduled);
+    graph_.assign(index, slot.allocation, slot.task_manager, slot.index);
+    graph_.move(index, TaskState::kDeploying);
+    deployed_[slot.task_manager].push_back(index);
+  }
+}
+
+std::string JobMaster::describe_slots() const {
+  std::string there = fmt::format("the cluster has {}", slots_.cluster_slots);
+  if (slots_.cluster_slots >= slots_required_) {
+    there += fmt::format(", of which {} are free", slots_.cluster_slots_free);
+  }
+  return there;
+}
+
+std::string JobMaster::waiting_for() const {
+  if (waits_for_slots()) return fmt::format("{} slots, {}", slots_required_, describe_slots());
+  if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
+    return fmt::format("{} tasks to end", graph_.live_count());
+  }
+  if (state_ == JobState::kRestarting) return "the delay before its restart";
+  if (state_ == JobState::kCommitting && commits_.outstanding() == 0) return "a TaskManager";
+  return "";
+}
+
+// ---- TaskManagers
+// ---------------------------------------------------------------------------------
+
+JobCommands JobMaster::on_task_manager_registered(TimePoint now, TaskManagerId task_manager) {
+  JobCommands commands;
+  const auto it = std::find(task_managers_.begin(), task_managers_.end(), task_manager);
+  if (it == task_managers_.end()) task_managers_.push_back(task_manager);
+  if (state_ == JobState::kCommitting) pursue_commit(now, commands);
+  return commands;
+}
+
+JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, const Status& why) {
+  JobCommands commands;
+  std::erase(task_managers_, lost);
+  if (is_terminal(state_)) return commands;
+  std::erase_if(slots_.slots, [&](const Slot& slot) { return slot.task_manager == lost; });
+  const auto tasks = deployed_.extract(lost);
+  TaskFailure failure;
+  failure.cause = Status(StatusCode::kUnavailable, why.message()).with_context(to_string(lost));
+  failure.task_manager = lost;
+  if (!tasks.empty()) {
+    for (const uint32_t index : tasks.mapped()) {
+      const TaskState state = graph_.at(index).state;
+      if (!is_live(state)) continue;
+      if (state_ == JobState::kCommitting) {
+        graph_.move(index, TaskState::kFinished);  // Its result is in the ledger.
+        continue;
+      }
+      if (state != TaskState::kCanceling) failure.subtasks.push_back(graph_.subtask_at(index));
+      graph_.move(index, TaskState::kFailed);
+    }
+  }
+  if (state_ == JobState::kCommitting) {
+    commits_.on_task_manager_lost(lost);
+    pursue_commit(now, commands);
+    return commands;
+  }
+  if (!failure.subtasks.empty()) fail(now, failure, commands);
+  advance(now, commands);
+  return commands;
+}
+
+JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
+                                 std::span<const AttemptId> hosted) {
+  JobCommands commands;
+  if (is_terminal(state_)) return commands;
+  std::vector<AttemptId> sorted(hosted.begin(), hosted.end());
+  std::sort(sorted.begin(), sorted.end());
+  job_commands::CancelTasks unknown{from, {}};
+  for (const AttemptId& attempt : sorted) {
+    if (current(from, attempt) == nullptr) unknown.attempts.push_back(attempt);
+  }
+  if (!unknown.attempts.empty()) {
+    LOG_WARN("unknown_tasks_canceled",
+             {{"job", id()}, {"task_manager", from}, {"tasks", unknown.attempts.size()}});
+    commands.push_back(std::move(unknown));
+  }
+  const auto tasks = deployed_.find(from);
+  if (tasks == deployed_.end() || state_ == JobState::kCommitting) return commands;
+  TaskFailure failure;
+  failure.cause = unavailable(to_string(from) + " does not run tasks any more that it had started");
+  for (const uint32_t index : tasks->second) {
+    const Execution& execution = graph_.at(index);
+    const AttemptId attempt{id(), graph_.subtask_at(index), execution.attempt};
+    if (!execution.acknowledged || !is_live(execution.state) ||
+        std::binary_search(sorted.begin(), sorted.end(), attempt)) {
+      continue;
+    }
+    if (execution.state != TaskState::kCanceling) failure.subtasks.push_back(attempt.subtask);
+    graph_.move(index, TaskState::kFailed);
+  }
+  if (!failure.subtasks.empty()) fail(now, failure, commands);
+  advance(now, commands);
+  return commands;
+}
+
+// ---- Reports of tasks
+// -----------------------------------------------------------------------------
+
+const Execution* JobMaster::current(TaskManagerId from, const AttemptId& attempt) const {
+  if (attempt.job != id() || !graph_.contains(attempt.subtask)) return nullptr;
+  const Execution& execution = graph_.at(attempt.subtask);
+  const bool same = execution.attempt == attempt.attempt && is_live(execution.state) &&
+                    execution.task_manager == from;
+  return same ? &execution : nullptr;
+}
+
+JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStateReport report) {
+  JobCommands commands;
+  const Execution* execution = current(from, report.attempt);
+  if (execution == nullptr || is_terminal(state_)) return commands;
+  const uint32_t index = graph_.index_of(report.attempt.subtask);
+  graph_.acknowledge(index);
+  if (report.progress) graph_.set_progress(index, *report.progress);
+  if (state_ == JobState::kCommitting) return commands;  // All have their result in the ledger.
+  const bool canceling = execution->state == TaskState::kCanceling;
+  switch (report.state) {
+    case TaskState::kInitializing:
+    case TaskState::kRunning:
+    case TaskState::kEndOfData: {
+      if (canceling || report.state <= execution->state) break;
+      while (execution->state != report.state) {
+        graph_.move(index, static_cast<TaskState>(static_cast<uint8_t>(execution->state) + 1));
+      }
+      if (report.state == TaskState::kEndOfData) {
+        on_end_of_data(now, index, std::move(report.committables), commands);
+      }
+      break;
+    }
+    case TaskState::kCanceled:
+    case TaskState::kFailed: {
+      const bool failed = report.state == TaskState::kFailed;
+      graph_.move(index, failed || !canceling ? TaskState::kFailed : TaskState::kCanceled);
+      if (!canceling) {
+        const Status cause = failed ? report.cause : aborted("was canceled by its TaskManager");
+        fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}}, commands);
+      }
+      advance(now, commands);
+      break;
+    }
+    default:
+      LOG_WARN("task_state_ignored",
+               {{"job", id()}, {"attempt", report.attempt}, {"state", to_string(report.state)}});
+  }
+  return commands;
+}
+
+void JobMaster::on_progress(TaskManagerId from, const AttemptId& attempt,
+                            const ExecutionProgress& progress) {
+  if (current(from, attempt) == nullptr) return;
+  graph_.set_progress(graph_.index_of(attempt.subtask), progress);
+}
+
+JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
+                                        const ChannelsLostReport& report) {
+  JobCommands commands;
+  const Execution* execution = current(from, report.consumer);
+  if (execution == nullptr || state_ != JobState::kRunning) return commands;
+  if (execution->state == TaskState::kEndOfData) return commands;  // It has all that it needs.
+  TaskFailure failure;
+  failure.subtasks.push_back(report.consumer.subtask);
+  failure.cause =
+      unavailable(report.cause.message())
+          .with_context("lost its channels from " + to_string(report.producer_task_manager));
+  fail(now, failure, commands);
+  advance(now, commands);
+  return commands;
+}
+
+uint64_t JobMaster::source_records() const {
+  uint64_t records = 0;
+  for (const JobVertex& vertex : graph_.job_graph().vertices) {
+    const bool source =
+        !vertex.hidden && std::any_of(vertex.operators.begin(), vertex.operators.end(),
+                                      [](const auto& o) { return o.source; });
+    for (uint32_t i = 0; source && i < vertex.parallelism; i++) {
+      records += graph_.at({vertex.id, i}).progress.records_out;
+    }
+  }
+  return records;
+}
+
+std::string JobMaster::describe(SubtaskId subtask) const {
+  const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
+  return fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+}
+
+// ---- States of the job
+// ----------------------------------------------------------------------------
+
+void JobMaster::move(JobState to) {
+  CHECK(can_move(state_, to));
+  const JobState from = std::exchange(state_, to);
+  LOG_INFO("job_state_changed", {{"job", id()}, {"from", to_string(from)}, {"to", to_string(to)}});
+}
+
+void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& commands) {
+  if (state_ != JobState::kRunning) return;  // Whatever follows is decided already.
+  cause_ = failure.cause;
+  if (!failure.task_manager) {
+    if (!failure.operator_name.empty()) cause_ = cause_.with_context(failure.operator_name);
+    cause_ = cause_.with_context(describe(failure.subtasks.front()));
+  }
+  LOG_WARN("tasks_failed", {{"job", id()}, {"tasks", failure.subtasks.size()}, {"cause", cause_}});
+  if (cause_.code() == StatusCode::kInvalidArgument) {
+    begin_failing(now, cause_, commands);
+    return;
+  }
+  const RestartBackoff::Decision decision = backoff_->on_failure(now);
+  if (!decision.restart) {
+    begin_failing(now,
+                  Status(cause_.code(), fmt::format("{} (not restarted: {})", cause_.message(),
+                                                    backoff_->describe())),
+                  commands);
+    return;
+  }
+  if (decision.new_round) restarts_++;
+  begin_restart(now, plan_failover(graph_, failure), decision.delay, commands);
+}
+
+void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
+                              JobCommands& commands) {
+  move(JobState::kRestarting);
+  LOG_INFO("job_restarts", {{"job", id()}, {"restart", restarts_}, {"delay_ms", to_millis(delay)}});
+  pending_restart_ = PendingRestart{now + delay, {}};
+  std::vector<uint32_t> executions;
+  for (const SubtaskRange& range : plan.restart) {
+    for (uint32_t i = range.subtasks.begin; i < range.subtasks.end; i++) {
+      const uint32_t index = graph_.index_of({range.vertex, i});
+      graph_.bump_version(index);
+      pending_restart_->versions.push_back({index, graph_.at(index).version});
+      executions.push_back(index);
+    }
+  }
+  cancel_live(executions, commands);
+}
+
+void JobMaster::begin_failing(TimePoint now, const Status& cause, JobCommands& commands) {
+  cause_ = cause;
+  slot_deadline_.reset();
+  pending_restart_.reset();
+  move(JobState::kFailing);
+  cancel_all(commands);
+  advance(now, commands);
+}
+
+Result<JobCommands> JobMaster::cancel(TimePoint now) {
+  JobCommands commands;
+  if (is_terminal(state_)) {
+    return failed_precondition(
+        fmt::format("job {} has ended already: {}", id().to_string(), to_string(state_)));
+  }
+  if (state_ == JobState::kCommitting) {
+    return failed_precondition(fmt::format(
+        "job {} is publishing its results and cannot be canceled any more", id().to_string()));
+  }
+  if (state_ == JobState::kCancelling || state_ == JobState::kFailing) return commands;
+  slot_deadline_.reset();
+  pending_restart_.reset();
+  move(JobState::kCancelling);
+  cancel_all(commands);
+  advance(now, commands);
+  return commands;
+}
+
+void JobMaster::cancel_all(JobCommands& commands) {
+  std::vector<uint32_t> executions(graph_.task_count());
+  for (uint32_t i = 0; i < executions.size(); i++) executions[i] = i;
+  cancel_live(executions, commands);
+}
+
+void JobMaster::cancel_live(const std::vector<uint32_t>& executions, JobCommands& commands) {
+  std::map<TaskManagerId, std::vector<AttemptId>> by_task_manager;
+  for (const uint32_t index : executions) {
+    const Execution& execution = graph_.at(index);
+    if (!is_live(execution.state) || execution.state == TaskState::kCanceling) continue;
+    graph_.move(index, TaskState::kCanceling);
+    by_task_manager[execution.task_manager].push_back(
+        {id(), graph_.subtask_at(index), execution.attempt});
+  }
+  for (auto& [to, attempts] : by_task_manager) {
+    commands.push_back(job_commands::CancelTasks{to, std::move(attempts)});
+  }
+}
+
+void JobMaster::advance(TimePoint now, JobCommands& commands) {
+  if (graph_.live_count() > 0) return;
+  switch (state_) {
+    case JobState::kFailing:
+      end(JobState::kFailed, commands);
+      return;
+    case JobState::kCancelling:
+      end(JobState::kCanceled, commands);
+      return;
+    case JobState::kRestarting:
+      if (pending_restart_ && now >= pending_restart_->due) restart(now, commands);
+      return;
+    default:
+      return;
+  }
+}
+
+void JobMaster::restart(TimePoint now, JobCommands& commands) {
+  for (const auto& [index, version] : pending_restart_->versions) {
+    if (graph_.at(index).version != version) continue;  // Decided anew since.
+    graph_.reset(index);
+    committables_.erase(index);
+  }
+  pending_restart_.reset();
+  deployed_.clear();
+  wait_for_slots(now);
+  commands.push_back(job_commands::RequireSlots{slots_required_});
+  deploy_if_possible(now, commands);
+}
+
+void JobMaster::end(JobState state, JobCommands& commands) {
+  move(state);
+  if (state == JobState::kFailed) LOG_ERROR("job_failed", {{"job", id()}, {"cause", cause_}});
+  slots_.slots.clear();
+  deployed_.clear();
+  committables_.clear();
+  commands.push_back(job_commands::ReleaseJob{});
+  commands.push_back(job_commands::RequireSlots{0});
+}
+
+// ---- End of the data, commit
+// ----------------------------------------------------------------------
+
+void JobMaster::on_end_of_data(TimePoint now, uint32_t index,
+                               std::vector<JobCommittable> committables, JobCommands& commands) {
+  if (!committables.empty()) committables_[index] = std::move(committables);
+  if (state_ == JobState::kRunning && graph_.all_at_end_of_data()) begin_commit(now, commands);
+}
+
+void JobMaster::begin_commit(TimePoint now, JobCommands& commands) {
+  move(JobState::kCommitting);
+  std::map<TaskManagerId, std::vector<JobCommittable>> by_task_manager;
+  for (auto& [index, committables] : committables_) {
+    auto& all = by_task_manager[graph_.at(index).task_manager];
+    std::move(committables.begin(), committables.end(), std::back_inserter(all));
+  }
+  committables_.clear();
+  for (auto& [task_manager, all] : by_task_manager) commits_.add(task_manager, std::move(all));
+  pursue_commit(now, commands);
+}
+
+void JobMaster::pursue_commit(TimePoint now, JobCommands& commands) {
+  if (commits_.failure()) {
+    begin_failing(now, *commits_.failure(), commands);
+    return;
+  }
+  for (JobCommand& commit : commits_.dispatch(now, task_managers_)) {
+    commands.push_back(std::move(commit));
+  }
+  if (commits_.empty()) finish(commands);
+}
+
+JobCommands JobMaster::on_commit_done(TimePoint now, TaskManagerId from, uint64_t commit_id,
+                                      const Status& status) {
+  JobCommands commands;
+  if (state_ != JobState::kCommitting) return commands;
+  if (!status.ok()) {
+    LOG_WARN("commit_failed", {{"job", id()}, {"task_manager", from}, {"cause", status}});
+  }
+  commits_.on_done(now, from, commit_id, status);
+  pursue_commit(now, commands);
+  return commands;
+}
+
+void JobMaster::finish(JobCommands& commands) {
+  for (const auto& [to, tasks] : deployed_) {
+    job_commands::FinishTasks message{to, {}};
+    for (const uint32_t index : tasks) {
+      graph_.move(index, TaskState::kFinished);
+      message.attempts.push_back({id(), graph_.subtask_at(index), graph_.at(index).attempt});
+    }
+    commands.push_back(std::move(message));
+  }
+  end(JobState::kFinished, commands);
+}
+
+// ---- Time
+// -----------------------------------------------------------------------------------------
+
+std::optional<TimePoint> JobMaster::deadline() const {
+  if (is_terminal(state_)) return std::nullopt;
+  if (slot_deadline_) return slot_deadline_;
+  if (state_ == JobState::kCommitting) return commits_.deadline();
+  if (pending_restart_ && graph_.live_count() == 0) return pending_restart_->due;
+  return std::nullopt;
+}
+
+JobCommands JobMaster::on_time(TimePoint now) {
+  JobCommands commands;
+  if (is_terminal(state_)) return commands;
+  if (slot_deadline_ && now >= *slot_deadline_) {
+    Status cause = resource_exhausted(
+        fmt::format("needs {} slots, {}: start more TaskManagers or lower the parallelism",
+                    slots_required_, describe_slots()));
+    if (!cause_.ok()) {
+      cause = Status(cause.code(),
+                     fmt::format("{} (restart after: {})", cause.message(), cause_.message()));
+    }
+    begin_failing(now, cause, commands);
+    return commands;
+  }
+  if (state_ == JobState::kCommitting) pursue_commit(now, commands);
+  advance(now, commands);
+  return commands;
+}
+
+}  // namespace freshet

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jobmanager/commit_ledger.h"
+#include "jobmanager/execution_graph.h"
+#include "jobmanager/failover.h"
+#include "jobmanager/job_commands.h"
+#include "jobmanager/resource_manager.h"
+#include "jobmanager/restart_backoff.h"
+#include "runtime/base/status.h"
+#include "runtime/base/time.h"
+#include "runtime/graph/job_module.h"
+
+namespace freshet {
+
+/// What a client asks to run.
+struct JobSubmission {
+  std::string name;
+  std::string module_hash;
+  BuildOptions build;
+  uint64_t fingerprint = 0;
+  JobGraph graph;
+};
+
+/// A state that a TaskManager reports of an attempt.
+struct TaskStateReport {
+  AttemptId attempt;
+  TaskState state = TaskState::kCreated;
+  Status cause;                              // Of kFailed.
+  std::string operator_name;                 // Where user code failed, if it did.
+  std::vector<JobCommittable> committables;  // Of kEndOfData.
+  std::optional<ExecutionProgress> progress;
+};
+
+/// Channels of one gate that lost their connection.
+struct ChannelsLostReport {
+  AttemptId consumer;
+  DatasetId dataset;
+  IndexRange producers;
+  TaskManagerId producer_task_manager;
+  Status cause;
+};
+
+/// Makes all decisions of one job: when it has its slots and is deployed, what a failure means,
+/// when its results are published, when it has ended. Pure: no I/O, no clock, no threads. Events
+/// are functions with the present time, which never goes back; commands come out. What is late,
+/// doubled or of an older attempt is ignored.
+///
+/// See "Slots", "Restart of a job" and "Commit of results" in DESIGN_NOTES.md.
+class JobMaster {
+ public:
+  struct Options {
+    JobId id;
+    JobSubmission submission;
+    Duration slot_timeout;  // From needing slots to having them; then the job fails.
+  };
+
+  /// The graph is one that from_proto() or build_job_graph() gave.
+  JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff);
+
+  /// Once, before every other event.
+  JobCommands start(TimePoint now);
+
+  JobCommands on_task_manager_registered(TimePoint now, TaskManagerId);
+  /// Closed connection or silence: all that it ran is gone, as one failure.
+  JobCommands on_task_manager_lost(TimePoint now, TaskManagerId, const Status& why);
+  /// All slots of the job, absolute.
+  JobCommands on_slots(TimePoint now, const SlotReport&);
+
+  JobCommands on_task_state(TimePoint now, TaskManagerId from, TaskStateReport);
+  /// The attempts of this job that a TaskManager runs, as its heartbeat says.
+  JobCommands on_hosted(TimePoint now, TaskManagerId from, std::span<const AttemptId> hosted);
+  void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
+  JobCommands on_channels_lost(TimePoint now, TaskManagerId from, const ChannelsLostReport&);
+  JobCommands on_commit_done(TimePoint now, TaskManagerId from, uint64_t commit_id, const Status&);
+
+  /// Refused while results are being published and after the end.
+  Result<JobCommands> cancel(TimePoint now);
+
+  /// Call when deadline() has come; earlier or later calls are harmless.
+  JobCommands on_time(TimePoint now);
+  std::optional<TimePoint> deadline() const;
+
+  JobId id() const { return options_.id; }
+  const JobSubmission& submission() const { return options_.submission; }
+  JobState state() const { return state_; }
+  const ExecutionGraph& graph() const { return graph_; }
+  uint32_t slots_required() const { return slots_required_; }
+  const std::vector<Slot>& slots() const { return slots_.slots; }
+  uint32_t restarts() const { return restarts_; }
+  const CommitLedger& commits() const { return commits_; }
+  /// Of the latest failure; ok when there was none.
+  const Status& cause() const { return cause_; }
+  /// Why a job does not run, for people: `4 slots, the cluster has 2`. Empty when it waits for
+  /// nothing.
+  std::string waiting_for() const;
+  /// Records that the sources of the present execution have emitted.
+  uint64_t source_records() const;
+
+ private:
+  struct PendingRestart {
+    TimePoint due;
+    std::vector<std::pair<uint32_t, uint32_t>>
+        versions;  // Execution, and its version when decided.
+  };
+
+  void move(JobState to);
+  bool waits_for_slots() const;
+  const Execution* current(TaskManagerId from, const AttemptId&) const;
+  std::string describe(SubtaskId) const;
+  std::string describe_slots() const;
+
+  void wait_for_slots(TimePoint now);
+  void deploy_if_possible(TimePoint now, JobCommands&);
+  void place(const JobVertex&, uint32_t first_slot);
+
+  void fail(TimePoint now, const TaskFailure&, JobCommands&);
+  void begin_restart(TimePoint now, const FailoverPlan&, Duration delay, JobCommands&);
+  void begin_failing(TimePoint now, const Status& cause, JobCommands&);
+  void cancel_live(const std::vector<uint32_t>& executions, JobCommands&);
+  void cancel_all(JobCommands&);
+  /// Goes on when the last cancelled attempt has ended, or the time of a restart has come.
+  void advance(TimePoint now, JobCommands&);
+  void restart(TimePoint now, JobCommands&);
+  void end(JobState, JobCommands&);
+
+  void on_end_of_data(TimePoint now, uint32_t index, std::vector<JobCommittable>, JobCommands&);
+  void begin_commit(TimePoint now, JobCommands&);
+  void pursue_commit(TimePoint now, JobCommands&);
+  void finish(JobCommands&);
+
+  const Options options_;
+  const std::unique_ptr<RestartBackoff> backoff_;
+  ExecutionGraph graph_;
+  JobState state_ = JobState::kCreated;
+  Status cause_;
+  uint32_t restarts_ = 0;
+
+  uint32_t slots_required_ = 0;
+  std::vector<uint32_t> first_slot_of_vertex_;  // Vertices of one slot sharing group have the same.
+  SlotReport slots_;
+  std::optional<TimePoint> slot_deadline_;  // While it waits for slots.
+
+  std::vector<TaskManagerId> task_managers_;                 // Registered ones, in that order.
+  std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Executions of the present attempt.
+
+  std::optional<PendingRestart> pending_restart_;
+  std::map<uint32_t, std::vector<JobCommittable>> committables_;  // By execution.
+  CommitLedger commits_;
+};
+
+}  // namespace freshet

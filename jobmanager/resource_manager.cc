@@ -1,0 +1,160 @@
+#include "jobmanager/resource_manager.h"
+
+#include <algorithm>
+
+namespace freshet {
+
+void ResourceManager::add(const TaskManagerInfo& info) {
+  remove(info.id);
+  task_managers_.push_back(info);
+  cluster_changed_ = true;
+}
+
+void ResourceManager::remove(TaskManagerId id) {
+  if (std::erase_if(task_managers_, [&](const auto& t) { return t.id == id; }) == 0) return;
+  cluster_changed_ = true;
+  for (Requirement& requirement : requirements_) {
+    const auto on_it = [&](const Slot& slot) { return slot.task_manager == id; };
+    if (std::erase_if(requirement.held, on_it) != 0) changed_.insert(requirement.job);
+  }
+}
+
+void ResourceManager::require(JobId job, uint32_t total) {
+  Requirement* requirement = find_requirement(job);
+  if (total == 0) {
+    if (requirement == nullptr) return;
+    requirements_.erase(requirements_.begin() + (requirement - requirements_.data()));
+    changed_.erase(job);
+    cluster_changed_ = true;
+    return;
+  }
+  if (requirement == nullptr) requirement = &requirements_.emplace_back(Requirement{job, 0, {}});
+  if (requirement->total == total) return;
+  requirement->total = total;
+  changed_.insert(job);
+  if (requirement->held.size() > total) {
+    requirement->held.resize(total);
+    cluster_changed_ = true;
+  }
+}
+
+std::vector<JobId> ResourceManager::assign() {
+  std::vector<JobId> to_tell;
+  if (!cluster_changed_ && changed_.empty()) return to_tell;
+  uint32_t free = free_count();
+  for (Requirement& requirement : requirements_) {
+    const auto missing = requirement.total - static_cast<uint32_t>(requirement.held.size());
+    const bool given = missing > 0 && missing <= free;
+    if (given) {
+      give(requirement, missing);
+      free -= missing;
+    }
+    const bool waits = missing > 0 && !given;
+    if (given || changed_.contains(requirement.job) || (waits && cluster_changed_)) {
+      to_tell.push_back(requirement.job);
+    }
+  }
+  changed_.clear();
+  cluster_changed_ = false;
+  return to_tell;
+}
+
+/// Evens out how many slots each TaskManager has in use; ties go to the one that registered first.
+void ResourceManager::give(Requirement& requirement, uint32_t missing) {
+  std::vector<FreeSlots> free = free_by_task_manager();
+  const auto in_use = [&](const FreeSlots& f) {
+    return task_managers_[f.position].slots - f.indices.size();
+  };
+  std::set<std::pair<uint64_t, size_t>> by_use;  // Slots in use, position.
+  for (const FreeSlots& f : free) {
+    if (!f.indices.empty()) by_use.insert({in_use(f), f.position});
+  }
+  for (uint32_t i = 0; i < missing; i++) {
+    const auto [use, position] = *by_use.begin();
+    by_use.erase(by_use.begin());
+    FreeSlots& from = free[position];
+    const uint32_t index = *from.indices.begin();
+    from.indices.erase(from.indices.begin());
+    requirement.held.push_back(
+        {AllocationId{next_allocation_++}, task_managers_[position].id, index});
+    if (!from.indices.empty()) by_use.insert({use + 1, position});
+  }
+  sort_held(requirement);
+}
+
+void ResourceManager::sort_held(Requirement& requirement) const {
+  std::map<TaskManagerId, size_t> positions;
+  for (size_t i = 0; i < task_managers_.size(); i++) positions[task_managers_[i].id] = i;
+  std::sort(requirement.held.begin(), requirement.held.end(), [&](const Slot& a, const Slot& b) {
+    return std::pair(positions.at(a.task_manager), a.index) <
+           std::pair(positions.at(b.task_manager), b.index);
+  });
+}
+
+std::vector<ResourceManager::FreeSlots> ResourceManager::free_by_task_manager() const {
+  std::vector<FreeSlots> free(task_managers_.size());
+  std::map<TaskManagerId, size_t> positions;
+  for (size_t i = 0; i < task_managers_.size(); i++) {
+    positions[task_managers_[i].id] = i;
+    free[i].position = i;
+    for (uint32_t s = 0; s < task_managers_[i].slots; s++) free[i].indices.insert(s);
+  }
+  for (const Requirement& requirement : requirements_) {
+    for (const Slot& slot : requirement.held) {
+      free[positions.at(slot.task_manager)].indices.erase(slot.index);
+    }
+  }
+  return free;
+}
+
+SlotReport ResourceManager::slots_of(JobId job) const {
+  SlotReport report;
+  for (const Requirement& requirement : requirements_) {
+    if (requirement.job == job) report.slots = requirement.held;
+  }
+  report.cluster_slots = slot_count();
+  report.cluster_slots_free = free_count();
+  return report;
+}
+
+const TaskManagerInfo* ResourceManager::find(TaskManagerId id) const {
+  for (const TaskManagerInfo& info : task_managers_) {
+    if (info.id == id) return &info;
+  }
+  return nullptr;
+}
+
+uint32_t ResourceManager::free_slots_of(TaskManagerId id) const {
+  const TaskManagerInfo* info = find(id);
+  if (info == nullptr) return 0;
+  uint32_t held = 0;
+  for (const Requirement& requirement : requirements_) {
+    held +=
+        static_cast<uint32_t>(std::count_if(requirement.held.begin(), requirement.held.end(),
+                                            [&](const Slot& s) { return s.task_manager == id; }));
+  }
+  return info->slots - held;
+}
+
+uint32_t ResourceManager::slot_count() const {
+  uint32_t count = 0;
+  for (const TaskManagerInfo& info : task_managers_) count += info.slots;
+  return count;
+}
+
+uint32_t ResourceManager::free_count() const {
+  uint32_t held = 0;
+  for (const Requirement& requirement : requirements_) {
+    held += static_cast<uint32_t>(requirement.held.size());
+  }
+  return slot_count() - held;
+}
+
+ResourceManager::Requirement* ResourceManager::find_requirement(JobId job) {
+  for (Requirement& requirement : requirements_) {
+    if (requirement.job == job) return &requirement;
+  }
+  return nullptr;
+}
+
+}  // namespace freshet

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ids.h"
+
+namespace freshet {
+
+/// One slot that a job holds.
+struct Slot {
+  AllocationId allocation;
+  TaskManagerId task_manager;
+  uint32_t index = 0;  // Of the TaskManager's slots.
+  auto operator<=>(const Slot&) const = default;
+};
+
+/// All slots that a job holds now, ordered by registration of their TaskManagers and then by index;
+/// and what the cluster has.
+struct SlotReport {
+  std::vector<Slot> slots;
+  uint32_t cluster_slots = 0;
+  uint32_t cluster_slots_free = 0;
+};
+
+/// A TaskManager as it registered.
+struct TaskManagerInfo {
+  TaskManagerId id;
+  std::string name;
+  std::string host_id;  // Machine and boot.
+  std::string data_host;
+  uint16_t data_port = 0;
+  uint32_t slots = 0;
+  uint32_t pid = 0;
+  std::string log_path;
+};
+
+/// Gives slots to jobs. Pure: no clock, no I/O; equal calls give equal results. A job says how many
+/// it needs in total, and gets what is missing at once or not at all. See "Slots" in
+/// DESIGN_NOTES.md.
+class ResourceManager {
+ public:
+  /// Replaces a TaskManager of the same id: its slots are lost first, as by remove().
+  void add(const TaskManagerInfo&);
+  /// Its slots are taken from their jobs. Nothing happens when there is none.
+  void remove(TaskManagerId);
+
+  /// The total that a job needs from now on; idempotent. 0 gives all back and forgets the job.
+  /// Below what it holds, the last are taken.
+  void require(JobId, uint32_t total);
+
+  /// Gives out what can be given, in the order in which jobs first asked, and returns the jobs that
+  /// should look at slots_of() again: their slots changed, or they lack some and the cluster
+  /// changed.
+  std::vector<JobId> assign();
+
+  SlotReport slots_of(JobId) const;
+
+  /// In order of registration.
+  const std::vector<TaskManagerInfo>& task_managers() const { return task_managers_; }
+  const TaskManagerInfo* find(TaskManagerId) const;
+  uint32_t free_slots_of(TaskManagerId) const;
+  uint32_t slot_count() const;
+  uint32_t free_count() const;
+
+ private:
+  struct Requirement {
+    JobId job;
+    uint32_t total = 0;
+    std::vector<Slot> held;
+  };
+  struct FreeSlots {
+    size_t position = 0;  // In task_managers_.
+    std::set<uint32_t> indices;
+  };
+
+  Requirement* find_requirement(JobId);
+  std::vector<FreeSlots> free_by_task_manager() const;
+  void give(Requirement&, uint32_t missing);
+  void sort_held(Requirement&) const;
+
+  std::vector<TaskManagerInfo> task_managers_;
+  std::vector<Requirement> requirements_;  // In order of the first require(); few.
+  std::set<JobId> changed_;                // Since the last assign().
+  bool cluster_changed_ = false;
+  uint64_t next_allocation_ = 1;
+};
+
+}  // namespace freshet
