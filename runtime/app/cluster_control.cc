@@ -1,0 +1,181 @@
+#include "runtime/app/cluster_control.h"
+
+#include <fmt/format.h>
+
+#include "runtime/app/host_id.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr Duration kPoll = 10ms;
+constexpr size_t kTailBytes = 1500;
+constexpr uint64_t kLogBytesMax = 128u << 20;
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::string tail_of(const std::string& text) {
+  if (text.size() <= kTailBytes) return text;
+  const size_t line = text.find('\n', text.size() - kTailBytes);
+  return text.substr(line == std::string::npos ? text.size() - kTailBytes : line + 1);
+}
+
+}  // namespace
+
+ClusterControl::ClusterControl(const ClusterDirectory& directory, ProcessHost& processes,
+                               FileSystem& files, const Clock& clock, SignalWaiter& signals)
+    : directory_(directory),
+      processes_(processes),
+      files_(files),
+      clock_(clock),
+      signals_(signals) {}
+
+Result<ClusterState> ClusterControl::start(const StartOptions& options) {
+  RETURN_IF_ERROR(claim());
+  ProcessHost::Command command;
+  command.program = options.program;
+  command.arguments = options.arguments;
+  command.output_path = directory_.output_of(std::string(kSupervisorName));
+  command.new_session = true;
+  const auto supervisor = processes_.spawn(command);
+  const Result<ClusterState> ready = supervisor.ok() ? wait_until_ready(options, *supervisor)
+                                                     : Result<ClusterState>(supervisor.status());
+  if (ready.ok()) return ready;
+  const std::string tails = log_tails();
+  ClusterState left;
+  if (const auto state = read_cluster_state(directory_, files_); state.ok()) left = *state;
+  left.boot = boot_id(files_);
+  if (supervisor.ok()) left.supervisor = *supervisor;
+  RETURN_IF_ERROR(end_processes(left).with_context(ready.status().message()));
+  RETURN_IF_ERROR(files_.remove_all(directory_.path()));
+  return Status(ready.status().code(), ready.status().message() + tails);
+}
+
+// The directory appears under its name together with a state file, in one step: of two starts, one
+// wins.
+Status ClusterControl::claim() {
+  const std::string prepared =
+      fmt::format("{}/.{}.{}", directory_.base(), directory_.name(), own_process().pid);
+  RETURN_IF_ERROR(files_.remove_all(prepared));
+  RETURN_IF_ERROR(files_.create_directories(prepared));
+  ClusterState mine;
+  mine.boot = boot_id(files_);
+  mine.supervisor = own_process();
+  RETURN_IF_ERROR(files_.write_atomically(prepared + "/state", to_text(mine)));
+  Status renamed = files_.rename(prepared, directory_.path());
+  if (renamed.ok()) return renamed;
+  const auto old = status();
+  if (old.ok() && any_alive(*old)) {
+    RETURN_IF_ERROR(files_.remove_all(prepared));
+    return already_exists(
+        fmt::format("a cluster called '{0}' is running already (supervisor {1}); stop it with "
+                    "'freshet cluster stop --name {0}', "
+                    "or start another one with --name",
+                    directory_.name(), old->supervisor.pid));
+  }
+  RETURN_IF_ERROR(files_.remove_all(directory_.path()));  // Left over by a crash.
+  return files_.rename(prepared, directory_.path());
+}
+
+Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& options,
+                                                      const ProcessIdentity& supervisor) {
+  const TimePoint deadline = clock_.now() + kStartPatience;
+  Status last = unavailable("the JobManager has not opened its port");
+  while (true) {
+    const auto signal = signals_.wait(kPoll);
+    if (signal && *signal != SignalWaiter::Signal::kChild) return aborted("interrupted");
+    processes_.reap();
+    if (!processes_.alive(supervisor)) return unavailable("the cluster did not start");
+    const auto state = read_cluster_state(directory_, files_);
+    if (state.ok() && state->supervisor == supervisor) {
+      const ClusterProcess* const job_manager = state->find(kJobManagerName);
+      if (job_manager != nullptr && job_manager->address) {
+        last = options.check_registered(*job_manager->address);
+        if (last.ok()) return read_cluster_state(directory_, files_);
+      }
+    }
+    if (clock_.now() >= deadline) {
+      return deadline_exceeded(fmt::format("the cluster did not come up within {}: {}",
+                                           format_duration(kStartPatience), last.message()));
+    }
+  }
+}
+
+Status ClusterControl::stop() {
+  ASSIGN_OR_RETURN(const ClusterState state, read_cluster_state(directory_, files_));
+  RETURN_IF_ERROR(end_processes(state));
+  return files_.remove_all(directory_.path());
+}
+
+// Ending the supervisor ends the others, in order; when it cannot, the kernel kills them with it.
+Status ClusterControl::end_processes(const ClusterState& state) {
+  if (state.boot != boot_id(files_)) return Status();
+  const TimePoint deadline = clock_.now() + kStopPatience;
+  processes_.send_signal(state.supervisor, ProcessSignal::kTerminate);
+  if (!processes_.alive(state.supervisor)) {
+    for (const ClusterProcess& one : state.processes) {
+      processes_.send_signal(one.process, ProcessSignal::kTerminate);
+    }
+  }
+  ClusterState latest = state;
+  bool killed = false;
+  while (any_alive(latest)) {
+    const auto waited_for = signals_.wait(kPoll);
+    static_cast<void>(waited_for);  // A second interrupt does not leave half a cluster.
+    processes_.reap();
+    if (const auto read = read_cluster_state(directory_, files_);
+        read.ok() && !read->processes.empty()) {
+      latest.processes = read->processes;  // One may have been started again meanwhile.
+    }
+    if (clock_.now() < deadline) continue;
+    if (killed && clock_.now() >= deadline + kStopPatience) {
+      return deadline_exceeded("some processes do not end, not even when killed");
+    }
+    killed = true;
+    processes_.send_signal(state.supervisor, ProcessSignal::kKill);
+    for (const ClusterProcess& one : latest.processes) {
+      processes_.send_signal(one.process, ProcessSignal::kKill);
+    }
+  }
+  return Status();
+}
+
+Result<ClusterState> ClusterControl::status() {
+  ASSIGN_OR_RETURN(ClusterState state, read_cluster_state(directory_, files_));
+  update_liveness(state);
+  return state;
+}
+
+void ClusterControl::update_liveness(ClusterState& state) const {
+  const bool same_boot = state.boot == boot_id(files_);
+  if (!same_boot) state.supervisor = ProcessIdentity{};
+  for (ClusterProcess& one : state.processes) {
+    one.running = same_boot && processes_.alive(one.process);
+  }
+}
+
+bool ClusterControl::any_alive(const ClusterState& state) const {
+  if (processes_.alive(state.supervisor)) return true;
+  for (const ClusterProcess& one : state.processes) {
+    if (processes_.alive(one.process)) return true;
+  }
+  return false;
+}
+
+std::string ClusterControl::log_tails() const {
+  const auto entries = files_.list(directory_.path());
+  if (!entries.ok()) return std::string();
+  std::string tails;
+  for (const FileInfo& entry : *entries) {
+    if (!ends_with(entry.path, ".log") && !ends_with(entry.path, ".out")) continue;
+    const auto text = files_.read_all(entry.path, kLogBytesMax);
+    if (!text.ok() || text->empty()) continue;
+    tails += fmt::format("\n--- {}\n{}", entry.path, tail_of(*text));
+    if (tails.back() == '\n') tails.pop_back();
+  }
+  return tails;
+}
+
+}  // namespace freshet

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/app/cluster_state.h"
+#include "runtime/app/process_host.h"
+#include "runtime/app/signal_waiter.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file_system.h"
+
+namespace freshet {
+
+/// Starts, stops and shows one cluster of this machine from the outside. Waits, bounded.
+class ClusterControl {
+ public:
+  struct StartOptions {
+    std::string program;                 // This binary.
+    std::vector<std::string> arguments;  // Of its supervisor subcommand.
+    /// Asks the JobManager: ok once all TaskManagers have registered. Called again until then.
+    std::function<Status(const Address&)> check_registered;
+  };
+  static constexpr Duration kStartPatience = 10s;
+  static constexpr Duration kStopPatience = 10s;  // Longer than the supervisor's own.
+
+  ClusterControl(const ClusterDirectory&, ProcessHost&, FileSystem&, const Clock&, SignalWaiter&);
+
+  /// Leaves a supervisor behind and returns when the whole cluster answers. kAlreadyExists when the
+  /// name is in use. After any other error nothing runs; the message has the ends of the logs.
+  Result<ClusterState> start(const StartOptions&);
+
+  /// Ends this cluster and removes its files. kNotFound when there is none.
+  Status stop();
+
+  /// As the supervisor left it, with what has died since.
+  Result<ClusterState> status();
+
+ private:
+  Status claim();
+  Result<ClusterState> wait_until_ready(const StartOptions&, const ProcessIdentity& supervisor);
+  Status end_processes(const ClusterState&);
+  bool any_alive(const ClusterState&) const;
+  void update_liveness(ClusterState&) const;
+  std::string log_tails() const;
+
+  const ClusterDirectory directory_;
+  ProcessHost& processes_;
+  FileSystem& files_;
+  const Clock& clock_;
+  SignalWaiter& signals_;
+};
+
+}  // namespace freshet

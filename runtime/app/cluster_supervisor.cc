@@ -1,0 +1,171 @@
+#include "runtime/app/cluster_supervisor.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+constexpr uint64_t kPortFileBytesMax = 4096;
+}
+
+ClusterSupervisor::ClusterSupervisor(const Options& options, const ClusterDirectory& directory,
+                                     std::string boot, ProcessHost& processes, FileSystem& files,
+                                     const Clock& clock)
+    : options_(options),
+      directory_(directory),
+      processes_(processes),
+      files_(files),
+      clock_(clock) {
+  written_.boot = std::move(boot);
+  written_.supervisor = own_process();
+  members_.resize(1 + options_.task_managers);
+  members_.front().state.name = std::string(kJobManagerName);
+  for (uint32_t i = 1; i <= options_.task_managers; i++) {
+    members_[i].state.name = fmt::format("taskmanager-{}", i);
+  }
+  for (Member& member : members_) member.start_at = clock_.now();
+}
+
+Status ClusterSupervisor::step() {
+  Status status;
+  for (const ProcessExit& exit : processes_.reap()) {
+    for (Member& member : members_) {
+      if (member.state.running && member.state.process == exit.process) {
+        if (Status died = on_exit(member, exit); !died.ok()) status = died;
+      }
+    }
+  }
+  for (Member& member : members_) {
+    if (!status.ok() || stopping_) break;
+    if (member.state.running && !member.state.address) read_address(member);
+    const bool job_manager_known = members_.front().state.address.has_value();
+    const bool due = member.start_at && *member.start_at <= clock_.now();
+    if (due && (is_job_manager(member) || job_manager_known)) status = start(member);
+  }
+  if (!status.ok()) stop();
+  if (stopping_) kill_overdue();
+  if (Status wrote = write_state(); status.ok()) status = wrote;
+  return status;
+}
+
+Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
+  member.state.running = false;
+  const Duration lifetime = clock_.now() - member.started;
+  LOG_WARN("process_ended", {{"name", member.state.name},
+                             {"pid", exit.process.pid},
+                             {"how", exit.how},
+                             {"lived_ms", to_millis(lifetime)}});
+  if (stopping_) return Status();
+  if (!member.came_up && (is_job_manager(member) || !options_.restart)) {
+    return unavailable(fmt::format("{} did not start: {}", member.state.name, exit.how));
+  }
+  if (!is_job_manager(member)) member.state.address.reset();
+  if (!options_.restart) return Status();
+  const Duration wait = member.backoff.next(lifetime);
+  member.start_at = clock_.now() + wait;
+  LOG_INFO("process_restart", {{"name", member.state.name}, {"after_ms", to_millis(wait)}});
+  return Status();
+}
+
+Status ClusterSupervisor::start(Member& member) {
+  const std::string& name = member.state.name;
+  const Status removed = files_.remove(directory_.port_file_of(name));
+  if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  ProcessHost::Command command;
+  command.program = options_.program;
+  command.arguments = arguments_of(member);
+  command.output_path = directory_.output_of(name);
+  ASSIGN_OR_RETURN(member.state.process, processes_.spawn(command));
+  if (member.came_up) member.state.restarts++;
+  member.state.running = true;
+  member.started = clock_.now();
+  member.start_at.reset();
+  LOG_INFO("process_started", {{"name", name}, {"pid", member.state.process.pid}});
+  return Status();
+}
+
+std::vector<std::string> ClusterSupervisor::arguments_of(const Member& member) const {
+  const std::string& name = member.state.name;
+  std::vector<std::string> arguments;
+  if (is_job_manager(member)) {
+    const Address& control = member.state.address ? *member.state.address : options_.control;
+    arguments = {"jobmanager", "--host", control.host, "--port", std::to_string(control.port)};
+  } else {
+    arguments = {"taskmanager",
+                 "--jobmanager",
+                 members_.front().state.address->to_string(),
+                 "--name",
+                 name,
+                 "--slots",
+                 std::to_string(options_.slots),
+                 "--host",
+                 options_.control.host};
+  }
+  for (const auto& [option, value] :
+       {std::pair{"--state-dir", directory_.files_of(name)},
+        std::pair{"--log-file", directory_.log_of(name)},
+        std::pair{"--port-file", directory_.port_file_of(name)},
+        std::pair{"--parent", std::to_string(written_.supervisor.pid)}}) {
+    arguments.push_back(option);
+    arguments.push_back(value);
+  }
+  arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
+  return arguments;
+}
+
+void ClusterSupervisor::read_address(Member& member) {
+  const auto text = files_.read_all(directory_.port_file_of(member.state.name), kPortFileBytesMax);
+  if (!text.ok()) return;
+  const auto address = Address::parse(text->substr(0, text->find('\n')));
+  if (!address.ok()) return;
+  member.state.address = *address;
+  member.came_up = true;
+}
+
+void ClusterSupervisor::stop() {
+  if (stopping_) return;
+  stopping_ = clock_.now();
+  LOG_INFO("cluster_stopping", {{"name", directory_.name()}});
+  for (const Member& member : members_) {
+    if (member.state.running) {
+      processes_.send_signal(member.state.process, ProcessSignal::kTerminate);
+    }
+  }
+}
+
+void ClusterSupervisor::kill_overdue() {
+  if (clock_.now() - *stopping_ < kStopPatience) return;
+  for (const Member& member : members_) {
+    if (member.state.running) processes_.send_signal(member.state.process, ProcessSignal::kKill);
+  }
+}
+
+bool ClusterSupervisor::ended() const {
+  if (!stopping_) return false;
+  for (const Member& member : members_) {
+    if (member.state.running) return false;
+  }
+  return true;
+}
+
+bool ClusterSupervisor::ready() const {
+  for (const Member& member : members_) {
+    if (!member.state.running || !member.state.address) return false;
+  }
+  return true;
+}
+
+Status ClusterSupervisor::write_state() {
+  ClusterState state = written_;
+  state.processes.clear();
+  for (const Member& member : members_) {
+    if (member.state.process.pid != 0) state.processes.push_back(member.state);
+  }
+  if (state == written_) return Status();
+  written_ = std::move(state);
+  return files_.write_atomically(directory_.state_file(), to_text(written_));
+}
+
+}  // namespace freshet

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/app/cluster_state.h"
+#include "runtime/app/process_host.h"
+#include "runtime/app/process_restart_backoff.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file_system.h"
+
+namespace freshet {
+
+/// Keeps the processes of one cluster alive: starts the JobManager, then the TaskManagers, starts
+/// again what has ended, and on stop() ends exactly what it started.
+///
+/// A JobManager that ended is started again on the same port, so that TaskManagers find it; the
+/// jobs it knew are gone. One that never came up ends the cluster: a port in use does not mend
+/// itself. Never waits: step() is called again and again.
+class ClusterSupervisor {
+ public:
+  struct Options {
+    std::string program;  // This binary.
+    uint32_t task_managers = 1;
+    uint32_t slots = 1;                  // Of each TaskManager.
+    Address control;                     // Port 0: any.
+    bool restart = true;                 // Otherwise what has ended stays so.
+    std::vector<std::string> arguments;  // For every process: settings.
+  };
+  static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.
+
+  ClusterSupervisor(const Options&, const ClusterDirectory&, std::string boot, ProcessHost&,
+                    FileSystem&, const Clock&);
+
+  /// Looks what has ended, starts what is due, and writes the state file if something changed. An
+  /// error ends the cluster: everything is asked to stop, and the caller goes on until ended().
+  Status step();
+
+  /// Asks all processes to end.
+  void stop();
+
+  /// After stop(), when nothing runs any more.
+  bool ended() const;
+
+  /// True when every process has opened its port.
+  bool ready() const;
+
+ private:
+  struct Member {
+    ClusterProcess state;
+    TimePoint started;
+    std::optional<TimePoint>
+        start_at;          // When it is to be started; nullopt: it runs, or stays dead.
+    bool came_up = false;  // Once at least.
+    ProcessRestartBackoff backoff;
+  };
+
+  bool is_job_manager(const Member& member) const { return &member == &members_.front(); }
+  Status on_exit(Member&, const ProcessExit&);
+  Status start(Member&);
+  std::vector<std::string> arguments_of(const Member&) const;
+  void read_address(Member&);
+  void kill_overdue();
+  Status write_state();
+
+  const Options options_;
+  const ClusterDirectory directory_;
+  ProcessHost& processes_;
+  FileSystem& files_;
+  const Clock& clock_;
+  ClusterState written_;
+  std::vector<Member> members_;        // The JobManager is first.
+  std::optional<TimePoint> stopping_;  // Since when.
+};
+
+}  // namespace freshet

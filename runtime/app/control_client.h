@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "network/transport.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/ids.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/graph/task_state.h"
+
+namespace freshet {
+
+/// What is handed to a JobManager to run. The module's bytes were stored before, under their hash.
+struct Submission {
+  std::string name;
+  std::string module_hash;
+  BuildOptions build;
+  uint64_t fingerprint = 0;
+  JobGraph graph;
+};
+
+/// One job as a client sees it.
+struct JobReport {
+  JobId id;
+  std::string name;
+  JobState state = JobState::kCreated;
+  EpochMillis submitted = 0;
+  EpochMillis ended = 0;  // 0: not yet.
+  uint32_t tasks = 0;
+  uint32_t tasks_running = 0;
+  uint32_t tasks_finished = 0;
+  uint32_t restarts = 0;
+  uint64_t source_records = 0;  // Of the present execution.
+  Status cause;                 // Of the latest failure.
+  std::string waiting_for;      // Why it does not run yet; may be empty.
+};
+
+struct TaskManagerReport {
+  TaskManagerId id;
+  std::string name;
+  std::string data_address;
+  uint32_t pid = 0;
+  uint32_t slots = 0;
+  uint32_t slots_free = 0;
+};
+
+/// Speaks to a JobManager for a command line or a test. Its functions wait for the answer, each no
+/// longer than the request timeout; they must not be called on a thread of the transport.
+/// Thread-safe.
+class ControlClient {
+ public:
+  struct Options {
+    Address job_manager;
+    std::string secret;
+    Duration connect_timeout = 5s;
+    Duration request_timeout = 30s;
+  };
+
+  /// kUnavailable, with what to do, when nobody answers there.
+  static Result<std::unique_ptr<ControlClient>> connect(const Options&, Transport&, const Clock&);
+
+  /// Closes the connection; requests under way end with kAborted.
+  ~ControlClient();
+
+  /// Stores a module under its content's hash. Ok too when it is stored already.
+  Status put_blob(const std::string& hash, std::string_view bytes);
+  Result<JobId> submit(const Submission&);
+  Result<std::vector<JobReport>> list();
+  Result<JobReport> get(const JobId&);
+  Status cancel(const JobId&);
+  Result<std::vector<TaskManagerReport>> task_managers();
+
+ private:
+  class Session;
+
+  explicit ControlClient(std::unique_ptr<Session>);
+
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace freshet

@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include "network/asio_transport.h"
+#include "runtime/app/cluster_control.h"
+#include "runtime/cli/cluster_selection.h"
+#include "runtime/cli/command.h"
+
+namespace freshet::cli {
+
+namespace {
+
+struct ClusterOptions {
+  std::string name = "default";
+  std::string state_directory;
+  std::string task_managers = "1";
+  std::string slots = "1";
+  std::string host = "127.0.0.1";
+  std::string port = "0";
+  bool no_restart = false;
+  bool allow_faults = false;
+  std::vector<std::string> settings;
+};
+
+/// The parts that every cluster command needs.
+struct ClusterTools {
+  SignalWaiter signals;
+  std::unique_ptr<ProcessHost> processes = make_system_process_host();
+  std::unique_ptr<FileSystem> files = make_local_file_system();
+  std::unique_ptr<Clock> clock = make_system_clock();
+
+  ClusterControl control(const ClusterDirectory& directory) {
+    return ClusterControl(directory, *processes, *files, *clock, signals);
+  }
+};
+
+Result<ClusterDirectory> directory_of(const ClusterOptions& options) {
+  ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(options.state_directory));
+  return ClusterDirectory::of(base, options.name);
+}
+
+std::string name_option(const ClusterDirectory& directory) {
+  return directory.name() == "default" ? "" : " --name " + directory.name();
+}
+
+std::string cluster_option(const ClusterDirectory& directory) {
+  return directory.name() == "default" ? "" : " --cluster " + directory.name();
+}
+
+void print_processes(const ClusterState& state, const ClusterDirectory& directory,
+                     bool supervisor_running) {
+  fmt::print("{:<16} {:>8}  {:<8} {:<22} {:>8}  {}\n", "PROCESS", "PID", "STATE", "PORT",
+             "RESTARTS", "LOG");
+  fmt::print("{:<16} {:>8}  {:<8} {:<22} {:>8}  {}\n", kSupervisorName, state.supervisor.pid,
+             supervisor_running ? "running" : "dead", "-", "-",
+             directory.log_of(std::string(kSupervisorName)));
+  for (const ClusterProcess& one : state.processes) {
+    fmt::print("{:<16} {:>8}  {:<8} {:<22} {:>8}  {}\n", one.name, one.process.pid,
+               one.running ? "running" : "dead", one.address ? one.address->to_string() : "-",
+               one.restarts, directory.log_of(one.name));
+  }
+}
+
+std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
+                                              const ClusterDirectory& directory) {
+  std::vector<std::string> arguments = {
+      "supervisor",     "--name",         directory.name(),      "--state-dir",
+      directory.base(), "--taskmanagers", options.task_managers, "--slots",
+      options.slots,    "--host",         options.host,          "--port",
+      options.port};
+  if (options.no_restart) arguments.push_back("--no-restart");
+  if (options.allow_faults) arguments.push_back("--allow-faults");
+  for (const std::string& pair : options.settings) {
+    arguments.push_back("-D");
+    arguments.push_back(pair);
+  }
+  return arguments;
+}
+
+Status check_registered(const Address& address, const Configuration& configuration,
+                        uint32_t task_managers, const Clock& clock) {
+  const auto transport = make_asio_transport({});
+  ControlClient::Options options;
+  options.job_manager = address;
+  options.secret = configuration.text(config::kSecret);
+  options.connect_timeout = 1s;
+  options.request_timeout = 1s;
+  ASSIGN_OR_RETURN(const auto client, ControlClient::connect(options, *transport, clock));
+  ASSIGN_OR_RETURN(const auto registered, client->task_managers());
+  if (registered.size() >= task_managers) return Status();
+  return unavailable(
+      fmt::format("{} of {} TaskManagers have registered", registered.size(), task_managers));
+}
+
+Status start_cluster(const ClusterOptions& options) {
+  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ASSIGN_OR_RETURN(const uint32_t task_managers,
+                   parse_number("--taskmanagers", options.task_managers, 1, kTaskManagersMax));
+  ASSIGN_OR_RETURN(const uint32_t slots, parse_number("--slots", options.slots, 1, kSlotsMax));
+  RETURN_IF_ERROR(parse_number("--port", options.port, 0, kPortMax).status());
+  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ClusterTools tools;
+  ClusterControl::StartOptions start;
+  ASSIGN_OR_RETURN(start.program, own_program_path());
+  start.arguments = supervisor_arguments(options, directory);
+  start.check_registered = [&](const Address& address) {
+    return check_registered(address, configuration, task_managers, *tools.clock);
+  };
+  ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).start(start));
+  fmt::print("Cluster '{}' is running: {} TaskManager{} with {} slot{} each.\n", directory.name(),
+             task_managers, task_managers == 1 ? "" : "s", slots, slots == 1 ? "" : "s");
+  print_processes(state, directory, true);
+  fmt::print(
+      "\nWhat jobs print goes to the .out files beside the logs of the TaskManagers.\n"
+      "Next:\n  freshet run MODULE -p {}{} -- ARGS\n  freshet list{}\n  freshet cluster stop{}\n",
+      static_cast<uint64_t>(task_managers) * slots, cluster_option(directory),
+      cluster_option(directory), name_option(directory));
+  return Status();
+}
+
+Status stop_cluster(const ClusterOptions& options) {
+  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ClusterTools tools;
+  RETURN_IF_ERROR(tools.control(directory).stop());
+  fmt::print("Cluster '{}' is stopped.\n", directory.name());
+  return Status();
+}
+
+Status show_cluster(const ClusterOptions& options) {
+  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ClusterTools tools;
+  ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).status());
+  fmt::print("Cluster '{}' in {}\n", directory.name(), directory.path());
+  const bool running = tools.processes->alive(state.supervisor);
+  print_processes(state, directory, running);
+  if (running) return Status();
+  return unavailable(fmt::format("its supervisor has ended; clean up with 'freshet cluster stop{}'",
+                                 name_option(directory)));
+}
+
+void add_name(CLI::App& parser, ClusterOptions& options) {
+  parser
+      .add_option("--name", options.name, "Name of the cluster on this machine (default: default)")
+      ->type_name("NAME");
+  parser
+      .add_option("--state-dir", options.state_directory,
+                  "Where clusters keep their files (default: $FRESHET_STATE_DIR, else "
+                  "$XDG_STATE_HOME/freshet, else ~/.local/state/freshet)")
+      ->type_name("DIR");
+}
+
+void add_start_options(CLI::App& parser, ClusterOptions& options) {
+  add_name(parser, options);
+  parser.add_option("--taskmanagers", options.task_managers, "How many TaskManagers (default: 1)")
+      ->type_name("K");
+  parser.add_option("--slots", options.slots, "Slots of each TaskManager (default: 1)")
+      ->type_name("S");
+  parser
+      .add_option("--host", options.host,
+                  "Address to bind to; beyond loopback only with security.secret")
+      ->type_name("HOST");
+  parser
+      .add_option("--port", options.port, "Control port of the JobManager (default: any free one)")
+      ->type_name("P");
+  parser.add_flag("--no-restart", options.no_restart, "Leave a process dead that has ended");
+  parser.add_flag("--allow-faults", options.allow_faults,
+                  "Allow -D test.faults, which breaks processes on purpose");
+  add_settings(parser, options.settings);
+}
+
+}  // namespace
+
+void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands) {
+  CLI::App* const cluster =
+      parser.add_subcommand("cluster", "Start, stop and show clusters of this machine");
+  cluster->require_subcommand(1);
+  cluster->footer(
+      "Examples:\n  freshet cluster start --taskmanagers 2 --slots 2\n  freshet cluster status\n"
+      "  freshet cluster start --name second\n  freshet cluster stop --name second");
+
+  auto start = std::make_shared<ClusterOptions>();
+  CLI::App* const start_parser = cluster->add_subcommand(
+      "start", "Start a JobManager and TaskManagers, kept alive by a supervisor");
+  add_start_options(*start_parser, *start);
+  start_parser->footer("Example:\n  freshet cluster start --taskmanagers 3 --slots 2");
+  commands.push_back({start_parser, [start] { return report(start_cluster(*start)); }});
+
+  auto stop = std::make_shared<ClusterOptions>();
+  CLI::App* const stop_parser =
+      cluster->add_subcommand("stop", "End a cluster: only what it started");
+  add_name(*stop_parser, *stop);
+  commands.push_back({stop_parser, [stop] { return report(stop_cluster(*stop)); }});
+
+  auto status = std::make_shared<ClusterOptions>();
+  CLI::App* const status_parser =
+      cluster->add_subcommand("status", "Show the processes of a cluster");
+  add_name(*status_parser, *status);
+  commands.push_back({status_parser, [status] { return report(show_cluster(*status)); }});
+}
+
+}  // namespace freshet::cli

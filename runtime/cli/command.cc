@@ -1,0 +1,46 @@
+#include "runtime/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace freshet::cli {
+
+int report(const Status& status) {
+  if (status.ok()) return kExitOk;
+  fmt::print(stderr, "freshet: {}\n", status.message());
+  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+}
+
+int fail(const Status& status) {
+  static_cast<void>(report(status));
+  return kExitFailed;
+}
+
+void add_settings(CLI::App& parser, std::vector<std::string>& pairs) {
+  parser.add_option("-D", pairs, "A setting, key=value; may be given several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+Result<Configuration> parse_settings(const std::vector<std::string>& pairs) {
+  Configuration configuration;
+  for (const std::string& pair : pairs) {
+    RETURN_IF_ERROR(configuration.set_pair(pair).with_context("-D " + pair));
+  }
+  return configuration;
+}
+
+Result<uint32_t> parse_number(const std::string& option, const std::string& text, uint32_t minimum,
+                              uint32_t maximum) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < minimum ||
+      number > maximum) {
+    return invalid_argument(fmt::format("{}: '{}' is not a whole number from {} to {}", option,
+                                        text, minimum, maximum));
+  }
+  return number;
+}
+
+}  // namespace freshet::cli

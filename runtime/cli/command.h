@@ -1,0 +1,55 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/configuration.h"
+#include "runtime/base/status.h"
+
+namespace freshet::cli {
+
+/// What the shell is told.
+enum ExitCode : int { kExitOk = 0, kExitFailed = 1, kExitUsage = 2 };
+
+/// One subcommand: what CLI11 parses, and what to do once it has. Runs after all options were read.
+struct Command {
+  CLI::App* parser = nullptr;
+  std::function<int()> run;
+};
+
+/// What comes from outside the parser.
+struct Invocation {
+  std::vector<std::string> job_arguments;  // After `--`.
+  bool has_job_arguments = false;
+};
+
+/// Each adds its subcommands to the parser.
+void add_process_commands(CLI::App& parser, std::vector<Command>& commands);
+void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands);
+void add_supervisor_command(CLI::App& parser, std::vector<Command>& commands);
+void add_run_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
+void add_job_commands(CLI::App& parser, std::vector<Command>& commands);
+
+/// Prints `freshet: message` to standard error and gives the exit code that fits: usage for
+/// arguments that can never work.
+int report(const Status&);
+
+/// The same for what has failed though the command was well formed.
+int fail(const Status&);
+
+/// Adds `-D key=value`, which may come several times.
+void add_settings(CLI::App& parser, std::vector<std::string>& pairs);
+Result<Configuration> parse_settings(const std::vector<std::string>& pairs);
+
+/// A number between bounds, with a message that names the option.
+Result<uint32_t> parse_number(const std::string& option, const std::string& text, uint32_t minimum,
+                              uint32_t maximum);
+
+inline constexpr uint32_t kParallelismMax = 32768;
+inline constexpr uint32_t kSlotsMax = 1u << 20;
+inline constexpr uint32_t kTaskManagersMax = 1000;
+inline constexpr uint32_t kPortMax = 65535;
+
+}  // namespace freshet::cli

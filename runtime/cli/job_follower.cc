@@ -1,0 +1,58 @@
+#include "runtime/cli/job_follower.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/cli/command.h"
+#include "runtime/cli/progress_view.h"
+
+namespace freshet::cli {
+
+namespace {
+
+constexpr Duration kPollFirst = 5ms;
+constexpr Duration kPollLongest = 200ms;
+
+int end_of(ProgressView& view, TimePoint now, const JobReport& job) {
+  view.finish(now, job);
+  if (job.state == JobState::kFinished) return kExitOk;
+  if (job.state == JobState::kFailed) {
+    view.note("freshet: " + (job.cause.ok() ? std::string("the job failed") : job.cause.message()));
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+
+int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, const Clock& clock,
+               SignalWaiter& signals) {
+  ProgressView view(isatty(STDERR_FILENO) == 1, submitted);
+  Duration poll = kPollFirst;
+  bool cancelling = false;
+  while (true) {
+    const auto signal = signals.wait(poll);
+    if (signal && *signal != SignalWaiter::Signal::kChild) {
+      if (cancelling) {
+        view.note(fmt::format("Left; job {} is still being cancelled.", id.to_string()));
+        return kExitFailed;
+      }
+      cancelling = true;
+      view.note("Cancelling; interrupt again to leave at once.");
+      if (const Status refused = client.cancel(id); !refused.ok())
+        view.note("freshet: " + refused.message());
+      poll = kPollFirst;
+    }
+    const auto job = client.get(id);
+    if (!job.ok()) {
+      view.note("freshet: " + job.status().message());
+      return kExitFailed;
+    }
+    if (is_terminal(job->state)) return end_of(view, clock.now(), *job);
+    view.update(clock.now(), *job);
+    poll = std::min(2 * poll, kPollLongest);
+  }
+}
+
+}  // namespace freshet::cli

@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include "runtime/app/job_manager_process.h"
+#include "runtime/app/process_host.h"
+#include "runtime/app/signal_waiter.h"
+#include "runtime/app/task_manager_process.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/log.h"
+#include "runtime/cli/cluster_selection.h"
+#include "runtime/cli/command.h"
+
+namespace freshet::cli {
+
+namespace {
+
+struct ProcessOptions {
+  std::string job_manager = "127.0.0.1:6123";  // Of a TaskManager.
+  std::string name;
+  std::string slots;
+  std::string host;
+  std::string port;
+  std::string state_directory;
+  std::string log_file;
+  std::string port_file;
+  std::vector<std::string> settings;
+  bool allow_faults = false;
+  int parent = 0;
+};
+
+/// Options win over settings.
+Result<Configuration> configuration_of(const ProcessOptions& options, const ConfigKey& port) {
+  ASSIGN_OR_RETURN(Configuration configuration, parse_settings(options.settings));
+  if (!options.host.empty()) {
+    RETURN_IF_ERROR(configuration.set(std::string(config::kBindHost.name), options.host));
+  }
+  if (!options.port.empty()) {
+    RETURN_IF_ERROR(parse_number("--port", options.port, 0, kPortMax).status());
+    RETURN_IF_ERROR(configuration.set(std::string(port.name), options.port));
+  }
+  if (!options.slots.empty()) {
+    RETURN_IF_ERROR(parse_number("--slots", options.slots, 1, kSlotsMax).status());
+    RETURN_IF_ERROR(configuration.set(std::string(config::kTaskSlots.name), options.slots));
+  }
+  return configuration;
+}
+
+Status prepare_process(const ProcessOptions& options) {
+  if (options.parent != 0) RETURN_IF_ERROR(end_with_parent(options.parent));
+  if (options.log_file.empty()) {
+    log_to_stderr(LogLevel::kInfo);
+    return Status();
+  }
+  return log_to_file(options.log_file, LogLevel::kInfo);
+}
+
+Result<std::string> process_directory(const ProcessOptions& options, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(options.state_directory));
+  if (!options.state_directory.empty()) return base;
+  return fmt::format("{}/.foreground/{}-{}", base, name, own_process().pid);
+}
+
+Status announce(const ProcessOptions& options, const char* what, const Address& address) {
+  fmt::print("{} at {}\n", what, address.to_string());
+  std::fflush(stdout);
+  if (options.port_file.empty()) return Status();
+  return make_local_file_system()->write_atomically(options.port_file, address.to_string() + "\n");
+}
+
+Status run_job_manager(const ProcessOptions& options) {
+  ASSIGN_OR_RETURN(const Configuration configuration, configuration_of(options, config::kRpcPort));
+  SignalWaiter signals;
+  RETURN_IF_ERROR(prepare_process(options));
+  JobManagerProcess::Options process_options;
+  process_options.configuration = configuration;
+  ASSIGN_OR_RETURN(process_options.state_directory, process_directory(options, "jobmanager"));
+  process_options.allow_faults = options.allow_faults;
+  ASSIGN_OR_RETURN(const auto process, JobManagerProcess::start(process_options));
+  RETURN_IF_ERROR(announce(options, "JobManager", process->control_address()));
+  signals.wait_for_stop();
+  process->stop();
+  return Status();
+}
+
+Status run_task_manager(const ProcessOptions& options) {
+  ASSIGN_OR_RETURN(const Configuration configuration, configuration_of(options, config::kDataPort));
+  ASSIGN_OR_RETURN(const Address job_manager, Address::parse(options.job_manager));
+  SignalWaiter signals;
+  RETURN_IF_ERROR(prepare_process(options));
+  TaskManagerProcess::Options process_options;
+  process_options.configuration = configuration;
+  process_options.job_manager = job_manager;
+  process_options.name =
+      options.name.empty() ? fmt::format("taskmanager-{}", own_process().pid) : options.name;
+  ASSIGN_OR_RETURN(process_options.state_directory,
+                   process_directory(options, process_options.name));
+  process_options.log_path = options.log_file;
+  process_options.allow_faults = options.allow_faults;
+  ASSIGN_OR_RETURN(const auto process, TaskManagerProcess::start(process_options));
+  RETURN_IF_ERROR(announce(options, "TaskManager", process->data_address()));
+  signals.wait_for_stop();
+  process->stop();
+  return Status();
+}
+
+/// Whoever only reads the log learns why the process ended, too.
+int report_and_log(const Status& status) {
+  if (!status.ok()) LOG_ERROR("process_failed", {{"cause", status}});
+  return report(status);
+}
+
+void add_process_options(CLI::App& parser, ProcessOptions& options) {
+  parser
+      .add_option("--host", options.host,
+                  "Address to bind to; beyond loopback only with security.secret")
+      ->type_name("HOST");
+  parser.add_option("--state-dir", options.state_directory, "Where this process keeps its files")
+      ->type_name("DIR");
+  parser.add_option("--log-file", options.log_file, "Log to a file instead of standard error")
+      ->type_name("FILE");
+  parser
+      .add_option("--port-file", options.port_file, "Write HOST:PORT there once the port is open")
+      ->type_name("FILE");
+  parser.add_flag("--allow-faults", options.allow_faults,
+                  "Allow -D test.faults, which breaks this process on purpose");
+  parser.add_option("--parent", options.parent)->group("");
+  add_settings(parser, options.settings);
+}
+
+}  // namespace
+
+void add_process_commands(CLI::App& parser, std::vector<Command>& commands) {
+  auto job_manager = std::make_shared<ProcessOptions>();
+  CLI::App* const job_manager_parser =
+      parser.add_subcommand("jobmanager", "Run a JobManager in the foreground");
+  job_manager_parser
+      ->add_option("--port", job_manager->port, "Control port; 0: any free one (default: 6123)")
+      ->type_name("P");
+  add_process_options(*job_manager_parser, *job_manager);
+  job_manager_parser->footer("Example:\n  freshet jobmanager --port 6123");
+  commands.push_back({job_manager_parser,
+                      [job_manager] { return report_and_log(run_job_manager(*job_manager)); }});
+
+  auto task_manager = std::make_shared<ProcessOptions>();
+  CLI::App* const task_manager_parser =
+      parser.add_subcommand("taskmanager", "Run a TaskManager in the foreground");
+  task_manager_parser
+      ->add_option("--jobmanager", task_manager->job_manager,
+                   "Control port of its JobManager (default: 127.0.0.1:6123)")
+      ->type_name("HOST:PORT");
+  task_manager_parser->add_option("--name", task_manager->name, "Name in logs and lists")
+      ->type_name("NAME");
+  task_manager_parser->add_option("--slots", task_manager->slots, "Slots it offers (default: 1)")
+      ->type_name("S");
+  task_manager_parser
+      ->add_option("--port", task_manager->port, "Data port; 0: any free one (default: 0)")
+      ->type_name("P");
+  add_process_options(*task_manager_parser, *task_manager);
+  task_manager_parser->footer(
+      "Example:\n  freshet taskmanager --jobmanager 127.0.0.1:6123 --slots 4");
+  commands.push_back({task_manager_parser,
+                      [task_manager] { return report_and_log(run_task_manager(*task_manager)); }});
+}
+
+}  // namespace freshet::cli

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/api/dl_module_loader.h"
+#include "runtime/app/local_cluster.h"
+#include "runtime/app/signal_waiter.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/hash.h"
+#include "runtime/cli/cluster_selection.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/job_follower.h"
+#include "runtime/graph/logical_graph.h"
+
+namespace freshet::cli {
+
+namespace {
+
+constexpr uint64_t kModuleBytesMax = 200u << 20;
+
+struct RunOptions {
+  std::string module;
+  std::string parallelism = "1";
+  std::string mode = "streaming";
+  bool detached = false;
+  bool local = false;
+  bool allow_faults = false;
+  std::vector<std::string> settings;
+  std::vector<std::string> arguments;
+  ClusterSelection cluster;
+};
+
+/// A job that can be submitted: nothing is wrong with it as far as a client can see.
+struct PreparedJob {
+  std::string module_bytes;
+  Submission submission;
+};
+
+Result<BuildOptions> build_options(const RunOptions& options, const Configuration& configuration) {
+  BuildOptions build;
+  build.arguments = options.arguments;
+  build.configuration = configuration.values();
+  ASSIGN_OR_RETURN(build.parallelism, parse_number("-p", options.parallelism, 1, kParallelismMax));
+  ASSIGN_OR_RETURN(build.mode, parse_runtime_mode(options.mode));
+  return build;
+}
+
+Status check_settings(const RunOptions& options, const Configuration& configuration) {
+  if (options.detached && options.local) {
+    return invalid_argument(
+        "--local ends with the command, so it cannot be detached: leave out -d or --local");
+  }
+  if (configuration.has(config::kTestFaults) && !options.local) {
+    return invalid_argument(
+        "test.faults is a setting of a process, not of a job: give it to 'freshet taskmanager' or "
+        "'freshet cluster start', with --allow-faults");
+  }
+  return Status();
+}
+
+Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build,
+                            const Configuration& configuration) {
+  PreparedJob job;
+  const auto files = make_local_file_system();
+  auto bytes = files->read_all(options.module, kModuleBytesMax);
+  if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
+  job.module_bytes = *std::move(bytes);
+  const auto loader = make_dl_module_loader();
+  ASSIGN_OR_RETURN(const auto module, loader->load(options.module));
+  ASSIGN_OR_RETURN(const auto built, module->build(build));
+  JobGraphOptions graph_options;
+  graph_options.parallelism = build.parallelism;
+  graph_options.mode = build.mode;
+  ASSIGN_OR_RETURN(const Duration buffer_timeout, configuration.duration(config::kBufferTimeout));
+  graph_options.buffer_timeout_ms = static_cast<uint64_t>(to_millis(buffer_timeout));
+  auto graph = build_job_graph(built->graph(), graph_options);
+  if (!graph.ok()) return graph.status().with_context(built->name());
+  job.submission.name = built->name();
+  job.submission.module_hash = content_hash(job.module_bytes);
+  job.submission.build = build;
+  job.submission.fingerprint = fingerprint_of(built->graph());
+  job.submission.graph = *std::move(graph);
+  return job;
+}
+
+uint32_t slots_needed(const JobGraph& graph) {
+  std::map<std::string, uint32_t> groups;
+  for (const JobVertex& vertex : graph.vertices) {
+    uint32_t& most = groups[vertex.slot_sharing_group];
+    most = std::max(most, vertex.parallelism);
+  }
+  uint32_t slots = 0;
+  for (const auto& [name, most] : groups) slots += most;
+  return slots;
+}
+
+bool prints(const JobGraph& graph) {
+  for (const JobVertex& vertex : graph.vertices) {
+    for (const ChainedOperator& one : vertex.operators) {
+      if (one.sink && (one.name.starts_with("print") || one.name.starts_with("stdout")))
+        return true;
+    }
+  }
+  return false;
+}
+
+Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
+  RETURN_IF_ERROR(client.put_blob(job.submission.module_hash, job.module_bytes));
+  return client.submit(job.submission);
+}
+
+int run_local(const RunOptions& options, const Configuration& configuration,
+              const PreparedJob& job) {
+  SignalWaiter signals;
+  LocalCluster::Options local;
+  local.configuration = configuration;
+  local.slots = slots_needed(job.submission.graph);
+  local.allow_faults = options.allow_faults;
+  const auto cluster = LocalCluster::start(local);
+  if (!cluster.ok()) return fail(cluster.status());
+  ControlClient& client = (*cluster)->client();
+  const TimePoint submitted = (*cluster)->clock().now();
+  const auto id = submit(client, job);
+  if (!id.ok()) return fail(id.status());
+  fmt::print(stderr, "Job has been submitted with JobID {}\n", id->to_string());
+  return follow_job(client, *id, submitted, (*cluster)->clock(), signals);
+}
+
+int run_on_cluster(const RunOptions& options, const Configuration& configuration,
+                   const PreparedJob& job) {
+  SignalWaiter signals;
+  ClusterSelection selection = options.cluster;
+  selection.secret = configuration.text(config::kSecret);
+  const auto connection = ClusterConnection::open(selection);
+  if (!connection.ok()) return fail(connection.status());
+  ControlClient& client = (*connection)->client();
+  const TimePoint submitted = (*connection)->clock().now();
+  const auto id = submit(client, job);
+  if (!id.ok()) return fail(id.status());
+  fmt::print("Job has been submitted with JobID {}\n", id->to_string());
+  std::fflush(stdout);
+  if (prints(job.submission.graph)) {
+    fmt::print(stderr,
+               "What it prints goes to the .out files of the TaskManagers, beside the logs that "
+               "'freshet cluster status' names.\n");
+  }
+  if (options.detached) return kExitOk;
+  return follow_job(client, *id, submitted, (*connection)->clock(), signals);
+}
+
+int run(const RunOptions& options) {
+  const auto configuration = parse_settings(options.settings);
+  if (!configuration.ok()) return report(configuration.status());
+  if (const Status wrong = check_settings(options, *configuration); !wrong.ok())
+    return report(wrong);
+  const auto build = build_options(options, *configuration);
+  if (!build.ok()) return report(build.status());
+  const auto job = prepare(options, *build, *configuration);
+  if (!job.ok()) return fail(job.status());
+  return options.local ? run_local(options, *configuration, *job)
+                       : run_on_cluster(options, *configuration, *job);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& parser, const Invocation& invocation,
+                     std::vector<Command>& commands) {
+  auto options = std::make_shared<RunOptions>();
+  options->arguments = invocation.job_arguments;
+  CLI::App* const run_parser =
+      parser.add_subcommand("run", "Run a job module: MODULE [options] -- ARGS of the job");
+  run_parser->add_option("MODULE", options->module, "The job, a shared object")->required();
+  run_parser
+      ->add_option("-p,--parallelism", options->parallelism,
+                   "Subtasks of each operator that does not say (default: 1)")
+      ->type_name("N");
+  run_parser->add_flag("-d,--detached", options->detached, "Return once the job was submitted");
+  run_parser->add_flag("--local", options->local, "Run the job in this process, without a cluster");
+  run_parser
+      ->add_option("--mode", options->mode, "streaming, batch or automatic (default: streaming)")
+      ->type_name("MODE");
+  run_parser
+      ->add_flag("--allow-faults", options->allow_faults, "With --local: allow -D test.faults")
+      ->group("");
+  options->cluster.add_options(*run_parser);
+  add_settings(*run_parser, options->settings);
+  run_parser->footer(
+      "Examples:\n  freshet run jobs/wordcount.so -p 4 -- --input 'docs/*.txt' --output counts\n"
+      "  freshet run --local jobs/wordcount.so -- --input README.md --output counts");
+  commands.push_back({run_parser, [options] { return run(*options); }});
+}
+
+}  // namespace freshet::cli

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "runtime/app/cluster_supervisor.h"
+#include "runtime/app/host_id.h"
+#include "runtime/app/signal_waiter.h"
+#include "runtime/base/log.h"
+#include "runtime/cli/command.h"
+
+namespace freshet::cli {
+
+namespace {
+
+constexpr Duration kPollWhileStarting = 5ms;
+constexpr Duration kPoll = 100ms;
+
+struct SupervisorOptions {
+  std::string name;
+  std::string state_directory;
+  uint32_t task_managers = 1;
+  uint32_t slots = 1;
+  std::string host;
+  uint16_t port = 0;
+  bool no_restart = false;
+  bool allow_faults = false;
+  std::vector<std::string> settings;
+};
+
+Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& options) {
+  ClusterSupervisor::Options result;
+  ASSIGN_OR_RETURN(result.program, own_program_path());
+  result.task_managers = options.task_managers;
+  result.slots = options.slots;
+  result.control = Address{options.host, options.port};
+  result.restart = !options.no_restart;
+  if (options.allow_faults) result.arguments.push_back("--allow-faults");
+  for (const std::string& pair : options.settings) {
+    result.arguments.push_back("-D");
+    result.arguments.push_back(pair);
+  }
+  return result;
+}
+
+Status supervise(const SupervisorOptions& options) {
+  ASSIGN_OR_RETURN(const auto directory,
+                   ClusterDirectory::of(options.state_directory, options.name));
+  RETURN_IF_ERROR(log_to_file(directory.log_of(std::string(kSupervisorName)), LogLevel::kInfo));
+  SignalWaiter signals;
+  const auto processes = make_system_process_host();
+  const auto files = make_local_file_system();
+  const auto clock = make_system_clock();
+  ASSIGN_OR_RETURN(const auto supervisor_options_value, supervisor_options(options));
+  ClusterSupervisor supervisor(supervisor_options_value, directory, boot_id(*files), *processes,
+                               *files, *clock);
+  Status first_error;
+  while (!supervisor.ended()) {
+    const Status status = supervisor.step();
+    if (!status.ok() && first_error.ok()) {
+      first_error = status;
+      LOG_ERROR("cluster_failed", {{"name", options.name}, {"cause", status}});
+      supervisor.stop();
+    }
+    const auto signal = signals.wait(supervisor.ready() ? kPoll : kPollWhileStarting);
+    if (signal == SignalWaiter::Signal::kStop || signal == SignalWaiter::Signal::kInterrupt) {
+      supervisor.stop();
+    }
+  }
+  LOG_INFO("cluster_ended", {{"name", options.name}});
+  return first_error;
+}
+
+}  // namespace
+
+void add_supervisor_command(CLI::App& parser, std::vector<Command>& commands) {
+  auto options = std::make_shared<SupervisorOptions>();
+  CLI::App* const supervisor =
+      parser.add_subcommand("supervisor", "Started by 'freshet cluster start'");
+  supervisor->group("");  // Not shown in --help.
+  supervisor->add_option("--name", options->name)->required();
+  supervisor->add_option("--state-dir", options->state_directory)->required();
+  supervisor->add_option("--taskmanagers", options->task_managers)->required();
+  supervisor->add_option("--slots", options->slots)->required();
+  supervisor->add_option("--host", options->host)->required();
+  supervisor->add_option("--port", options->port)->required();
+  supervisor->add_flag("--no-restart", options->no_restart);
+  supervisor->add_flag("--allow-faults", options->allow_faults);
+  add_settings(*supervisor, options->settings);
+  commands.push_back({supervisor, [options] { return report(supervise(*options)); }});
+}
+
+}  // namespace freshet::cli
