@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/operators/operator.h"
+#include "runtime/task/decisions.h"
+
+namespace freshet {
+
+/// The operators of one task, joined so that what one emits is processed by the next at once. What
+/// user code throws comes out of the functions here; failed_operator() then says whose it was.
+class OperatorChain {
+ public:
+  struct Options {
+    AttemptId attempt;
+    const JobVertex& vertex;
+    const BuiltJob& built;
+    const std::map<std::string, std::string>& settings;
+    FileSystem& files;
+    Decisions& decisions;
+  };
+
+  /// `writers`: where the outputs that leave the task go, by dataset; they outlive the chain, as do
+  /// the options.
+  OperatorChain(const Options&, std::map<DatasetId, RecordReceiver*> writers);
+  ~OperatorChain();
+
+  /// Makes all operators, then opens them, the last first. kInvalidArgument when the module lacks
+  /// what the graph names.
+  Status open();
+
+  /// Takes records of one input of the head.
+  RecordReceiver& input(uint32_t input);
+
+  void end_input(uint32_t input);
+  void on_watermark(EpochMillis event_time);
+
+  /// Null when the head is no source.
+  SourceOperator* source() const { return source_; }
+  PollResult poll(uint32_t records_max);
+
+  /// One batch of what operators emit at their end, in the order of the chain. True when all are
+  /// done.
+  bool finish_some();
+  std::vector<CommittableBytes> prepare_commit();
+
+  /// Closes every operator that was made, once; never throws.
+  void close();
+
+  uint64_t source_records() const;
+
+  /// Name of the operator whose code threw; empty when none did.
+  const std::string& failed_operator() const { return failed_operator_; }
+
+ private:
+  class Context;
+  class Input;
+  class Fanout;
+  struct Member;
+
+  Status make_member(size_t index);
+  RecordReceiver* receiver_of(size_t index, uint32_t output);
+  Input& input_of(size_t index, uint32_t input);
+  void begin_finish(size_t index);
+  template <class Call>
+  auto guarded(size_t index, Call call);
+
+  const Options options_;
+  const std::map<DatasetId, RecordReceiver*> writers_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<RecordReceiver>> receivers_;
+  SourceOperator* source_ = nullptr;
+  size_t finishing_ = 0;  // The operator whose end it is.
+  bool finish_begun_ = false;
+  bool closed_ = false;
+  std::string failed_operator_;
+};
+
+}  // namespace freshet

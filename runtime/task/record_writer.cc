@@ -1,0 +1,138 @@
+#include "runtime/task/record_writer.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/key_groups.h"
+
+namespace freshet {
+
+namespace {
+
+/// `Choose(record)` gives the subpartition; chosen at compile time, because every record passes
+/// here.
+template <class Choose>
+class ChoosingWriter final : public RecordWriter {
+ public:
+  ChoosingWriter(const EdgeType& type, ResultPartition& partition, Choose choose)
+      : type_(type), partition_(partition), choose_(std::move(choose)) {}
+
+  void receive(const void* record, EpochMillis timestamp) override {
+    const uint32_t subpartition = choose_(record, status_);
+    if (!status_.ok()) [[unlikely]]
+      return;
+    Encoder& encoder = partition_.begin_record(subpartition, timestamp);
+    type_.encode(record, encoder);
+    partition_.end_record();
+  }
+
+ private:
+  const EdgeType& type_;
+  ResultPartition& partition_;
+  Choose choose_;
+};
+
+template <class Choose>
+std::unique_ptr<RecordWriter> make_choosing(const EdgeType& type, ResultPartition& partition,
+                                            Choose choose) {
+  return std::make_unique<ChoosingWriter<Choose>>(type, partition, std::move(choose));
+}
+
+/// Encodes once, whatever the number of consumers.
+class BroadcastWriter final : public RecordWriter {
+ public:
+  BroadcastWriter(uint32_t subpartitions, const EdgeType& type, ResultPartition& partition)
+      : subpartitions_(subpartitions), type_(type), partition_(partition) {}
+
+  void receive(const void* record, EpochMillis timestamp) override {
+    scratch_.start(nullptr, nullptr);
+    type_.encode(record, scratch_);
+    const std::string_view bytes = scratch_.bytes();
+    for (uint32_t subpartition = 0; subpartition < subpartitions_; subpartition++) {
+      partition_.begin_record(subpartition, timestamp).write(bytes.data(), bytes.size());
+      partition_.end_record();
+    }
+  }
+
+ private:
+  const uint32_t subpartitions_;
+  const EdgeType& type_;
+  ResultPartition& partition_;
+  Encoder scratch_;
+};
+
+struct ByKeyGroup {
+  const EdgeType* type;
+  uint32_t parallelism;
+  uint32_t max_parallelism;
+  std::unique_ptr<Encoder> scratch = std::make_unique<Encoder>();
+
+  uint32_t operator()(const void* record, Status&) {
+    const uint64_t hash = type->key_hash(record, *scratch);
+    return subtask_of_key_group(key_group_of(hash, max_parallelism), parallelism, max_parallelism);
+  }
+};
+
+struct RoundRobin {
+  uint32_t subpartitions;
+  uint32_t next;
+
+  uint32_t operator()(const void*, Status&) {
+    const uint32_t chosen = next;
+    next = next + 1 == subpartitions ? 0 : next + 1;
+    return chosen;
+  }
+};
+
+struct AtRandom {
+  Decisions* decisions;
+  uint32_t subpartitions;
+
+  uint32_t operator()(const void*, Status&) {
+    return subpartitions == 1 ? 0 : decisions->random_below(subpartitions);
+  }
+};
+
+struct ByTarget {
+  const EdgeType* type;
+  uint32_t parallelism;
+
+  uint32_t operator()(const void* record, Status& status) {
+    const uint32_t target = type->target(record, parallelism);
+    if (target >= parallelism) {
+      status = user_error("a record is for subtask " + std::to_string(target) + " of " +
+                          std::to_string(parallelism));
+    }
+    return target;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const EdgeType& type,
+                                                 ResultPartition& partition, Decisions& decisions) {
+  switch (options.partitioning) {
+    case Partitioning::kHash:
+      return make_choosing(
+          type, partition,
+          ByKeyGroup{&type, options.consumer_parallelism, options.consumer_max_parallelism});
+    case Partitioning::kRebalance: {
+      const uint32_t start =
+          options.subpartitions == 1 ? 0 : decisions.random_below(options.subpartitions);
+      return make_choosing(type, partition, RoundRobin{options.subpartitions, start});
+    }
+    case Partitioning::kRescale:
+      return make_choosing(type, partition, RoundRobin{options.subpartitions, 0});
+    case Partitioning::kBroadcast:
+      return std::make_unique<BroadcastWriter>(options.subpartitions, type, partition);
+    case Partitioning::kShuffle:
+      return make_choosing(type, partition, AtRandom{&decisions, options.subpartitions});
+    case Partitioning::kDirect:
+    case Partitioning::kCustom:
+      return make_choosing(type, partition, ByTarget{&type, options.consumer_parallelism});
+    case Partitioning::kForward:
+    case Partitioning::kGlobal:
+      break;
+  }
+  return make_choosing(type, partition, [](const void*, Status&) { return 0u; });
+}
+
+}  // namespace freshet

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/operators/edge_type.h"
+#include "runtime/task/decisions.h"
+#include "shuffle/result_partition.h"
+
+namespace freshet {
+
+/// Puts the records of one output of an operator into a partition: encodes each and chooses its
+/// consumers.
+class RecordWriter : public RecordReceiver {
+ public:
+  struct Options {
+    Partitioning partitioning = Partitioning::kForward;
+    uint32_t subpartitions = 1;         // Of the partition: all consumers, or the pointwise share.
+    uint32_t consumer_parallelism = 1;  // For kHash, kDirect and kCustom.
+    uint32_t consumer_max_parallelism = 1;  // Key groups, for kHash.
+  };
+
+  /// Draws from `decisions` what chance decides. All arguments outlive the writer.
+  static std::unique_ptr<RecordWriter> make(const Options&, const EdgeType&, ResultPartition&,
+                                            Decisions&);
+
+  /// Not ok after a record named a consumer that does not exist; that record was dropped.
+  const Status& status() const { return status_; }
+
+ protected:
+  Status status_;
+};
+
+}  // namespace freshet

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/file_system.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/task/task_recorder.h"
+#include "shuffle/input_gate.h"
+#include "shuffle/result_partition.h"
+
+namespace freshet {
+
+/// Gives recorded elements again, channel by channel. All are there from the start.
+class ReplayGate final : public InputGate {
+ public:
+  explicit ReplayGate(RecordedInput input) : input_(std::move(input)) {}
+
+  std::optional<uint32_t> next_ready() override;
+  void ready(std::vector<uint32_t>* producers) override;
+  std::optional<Element> take_from(uint32_t producer) override;
+  bool ended() const override;
+  Status status() const override { return Status(); }
+  std::vector<ChannelPosition> positions() const override;
+  uint64_t records_read() const override { return records_; }
+  uint64_t bytes_read() const override { return bytes_; }
+  void release() override {}
+
+ private:
+  RecordedInput input_;
+  std::map<uint32_t, ChannelPosition> taken_;  // A channel is in it after its first element.
+  uint32_t turn_ = 0;
+  uint64_t records_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+/// Takes everything at once, numbers and hashes it, and keeps it if asked to.
+class CapturePartition final : public ResultPartition {
+ public:
+  CapturePartition(uint32_t subpartitions, bool keep_elements)
+      : subpartitions_(subpartitions), keep_elements_(keep_elements) {}
+
+  bool available() const override { return available_; }
+  Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
+  void end_record() override;
+  void broadcast_event(ElementKind kind, std::string_view payload) override;
+  void flush() override { unflushed_ = false; }
+  bool has_unflushed() const override { return unflushed_; }
+  void end_of_data() override;
+  std::vector<ChannelPosition> positions() const override;
+  uint64_t records_written() const override { return records_; }
+  uint64_t bytes_written() const override { return bytes_; }
+  void release() override { released_ = true; }
+
+  /// For tests of back pressure.
+  void set_available(bool available) { available_ = available; }
+  const std::vector<RecordedElement>& elements(uint32_t subpartition) {
+    return elements_[subpartition];
+  }
+  bool ended() const { return ended_; }
+  bool released() const { return released_; }
+
+ private:
+  void add(uint32_t subpartition, RecordedElement element);
+
+  const uint32_t subpartitions_;
+  const bool keep_elements_;
+  Encoder encoder_;
+  uint32_t current_ = 0;
+  EpochMillis timestamp_ = 0;
+  std::map<uint32_t, ChannelPosition> positions_;
+  std::map<uint32_t, std::vector<RecordedElement>> elements_;
+  uint64_t records_ = 0;
+  uint64_t bytes_ = 0;
+  bool available_ = true;
+  bool unflushed_ = false;
+  bool ended_ = false;
+  bool released_ = false;
+};
+
+/// Executes a recorded task again, alone, from its decisions and inputs, and compares how many
+/// elements it sent on each channel and their hashes (where hashes were recorded). kDataLoss says
+/// where they differ: something chose otherwise, past Decisions. Files are read through `files`;
+/// what the task writes goes nowhere.
+Status verify_recording(const TaskRecording&, const JobGraph&, std::shared_ptr<const BuiltJob>,
+                        FileSystem& files);
+
+}  // namespace freshet

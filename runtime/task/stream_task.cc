@@ -1,0 +1,483 @@
+#include "runtime/task/stream_task.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr uint32_t kElementsPerStep = 1024;
+constexpr uint32_t kElementsPerClockRead = 64;
+constexpr uint32_t kRecordsPerPoll = 128;
+constexpr Duration kStepTime = 2ms;
+constexpr uint64_t kNeverFlushed = ~0ull;
+
+enum Counter {
+  kRecordsIn,
+  kRecordsOut,
+  kBytesIn,
+  kBytesOut,
+  kSourceRecords,
+  kBusy,
+  kIdleTime,
+  kBackPressured
+};
+
+}  // namespace
+
+StreamTask::StreamTask(Options options, Environment environment,
+                       std::unique_ptr<Decisions> decisions)
+    : options_(std::move(options)),
+      environment_(std::move(environment)),
+      vertex_(options_.graph->vertices.at(options_.attempt.subtask.vertex.value)),
+      decisions_(std::move(decisions)) {}
+
+StreamTask::~StreamTask() {
+  if (chain_) chain_->close();
+  release();
+}
+
+void StreamTask::connect(std::vector<std::shared_ptr<InputGate>> gates,
+                         std::vector<std::shared_ptr<ResultPartition>> partitions) {
+  const JobGraph& graph = *options_.graph;
+  const std::vector<DatasetId> inputs = graph.inputs_of(vertex_.id);
+  const std::vector<DatasetId> outputs = graph.outputs_of(vertex_.id);
+  CHECK(gates.size() == inputs.size() && partitions.size() == outputs.size());
+  for (size_t i = 0; i < gates.size(); i++) {
+    const JobEdge& edge = graph.edges[inputs[i].value];
+    Input input;
+    input.gate = std::move(gates[i]);
+    input.head_input = edge.input;
+    input.producers =
+        producers_of_consumer(edge.partitioning, options_.attempt.subtask.index,
+                              graph.vertices[edge.producer.value].parallelism, vertex_.parallelism)
+            .size();
+    inputs_.push_back(std::move(input));
+    open_gates_.push_back(inputs_.back().gate.get());
+  }
+  for (size_t i = 0; i < partitions.size(); i++) {
+    const JobEdge& edge = graph.edges[outputs[i].value];
+    Output output;
+    output.partition = std::move(partitions[i]);
+    output.timeout_ms = edge.buffer_timeout_ms;
+    // What enumerators and readers say to each other is little and waited for.
+    output.flush_every_step = edge.buffer_timeout_ms == 0 || edge.feedback || vertex_.hidden;
+    outputs_.push_back(std::move(output));
+  }
+  gates_open_ = inputs_.size();
+}
+
+std::optional<Duration> StreamTask::flush_interval() const {
+  std::optional<Duration> least;
+  for (const Output& output : outputs_) {
+    if (output.flush_every_step || output.timeout_ms == kNeverFlushed) continue;
+    const Duration timeout =
+        std::chrono::milliseconds(std::min<uint64_t>(output.timeout_ms, 86'400'000));
+    if (!least || timeout < *least) least = timeout;
+  }
+  return least;
+}
+
+StepResult StreamTask::step() {
+  if (is_terminal(state_)) return StepResult::kFinished;
+  const TimePoint begin = environment_.clock.now();
+  if (!started_) last_end_ = begin;
+  started_ = true;
+  const Duration waited = begin - last_end_;
+  if (!last_worked_) {
+    const Counter counter = last_blocked_ ? kBackPressured : kIdleTime;
+    counters_[counter].fetch_add(waited.count(), std::memory_order_relaxed);
+  }
+  last_blocked_ = false;
+  const StepResult result = step_guarded();
+  count_elements();
+  last_end_ = environment_.clock.now();
+  counters_[kBusy].fetch_add((last_end_ - begin).count(), std::memory_order_relaxed);
+  last_worked_ = result == StepResult::kWorked;
+  return result;
+}
+
+StepResult StreamTask::step_guarded() {
+  try {
+    return work();
+  } catch (const CodecError& error) {
+    fail_by_user(error.what(), "bad bytes");
+  } catch (const std::exception& error) {
+    fail_by_user(error.what(), "exception");
+  } catch (...) {
+    fail_by_user("not a std::exception", "exception");
+  }
+  return StepResult::kFinished;
+}
+
+StepResult StreamTask::work() {
+  if (!take_mail()) return StepResult::kFinished;
+  if (state_ == TaskState::kDeploying) {
+    initialize();
+    return is_terminal(state_) ? StepResult::kFinished : StepResult::kWorked;
+  }
+  if (state_ == TaskState::kEndOfData) return StepResult::kIdle;
+  const TimePoint begin = environment_.clock.now();
+  decisions_->tick();
+  StepResult result = StepResult::kWorked;
+  for (uint32_t done = 0; done < kElementsPerStep; done++) {
+    if (!can_emit()) {
+      last_blocked_ = true;
+      result = StepResult::kIdle;
+      break;
+    }
+    const std::optional<Decision> decision = decisions_->next(offers());
+    if (!decision) {
+      result = StepResult::kIdle;
+      break;
+    }
+    act(*decision);
+    if (state_ != TaskState::kRunning)
+      return is_terminal(state_) ? StepResult::kFinished : StepResult::kIdle;
+    const bool long_work =
+        decision->kind != DecisionKind::kElement || done % kElementsPerClockRead == 0;
+    if (long_work && environment_.clock.now() - begin >= kStepTime) break;
+  }
+  if (Status error = first_error(); !error.ok()) {
+    fail(std::move(error), {});
+    return StepResult::kFinished;
+  }
+  flush_immediate();
+  return result;
+}
+
+bool StreamTask::take_mail() {
+  if (mail_.load(std::memory_order_relaxed) == 0) return true;
+  const uint32_t mail = mail_.exchange(0);
+  if (mail & kCancel) {
+    move_to(TaskState::kCanceling);
+    if (chain_) chain_->close();
+    release();
+    move_to(TaskState::kCanceled);
+    return false;
+  }
+  if (mail & kFinish) {
+    if (state_ != TaskState::kEndOfData) {
+      fail(failed_precondition("told to finish before the end of its data"), {});
+      return false;
+    }
+    release();
+    move_to(TaskState::kFinished);
+    return false;
+  }
+  if (mail & kFlush) flush_by_time();
+  return true;
+}
+
+void StreamTask::initialize() {
+  move_to(TaskState::kInitializing);
+  decisions_->tick();
+  if (Status status = open_inputs_and_outputs(); !status.ok()) {
+    fail(std::move(status), {});
+    return;
+  }
+  poll_due_ = chain_->source() != nullptr;
+  move_to(TaskState::kRunning);
+  if (poll_due_ == false && gates_open_ == 0) end_processing();
+  flush_immediate();
+}
+
+Status StreamTask::open_inputs_and_outputs() {
+  const JobGraph& graph = *options_.graph;
+  std::map<DatasetId, RecordReceiver*> writers;
+  const std::vector<DatasetId> output_ids = graph.outputs_of(vertex_.id);
+  for (size_t i = 0; i < outputs_.size(); i++) {
+    const JobEdge& edge = graph.edges[output_ids[i].value];
+    Output& output = outputs_[i];
+    output.type = options_.built->edge_type(edge.source_operator, edge.source_output,
+                                            edge.target_operator, edge.input);
+    if (output.type == nullptr)
+      return invalid_argument("the module has no type for dataset " + std::to_string(i));
+    const JobVertex& consumer = graph.vertices[edge.consumer.value];
+    RecordWriter::Options writer;
+    writer.partitioning = edge.partitioning;
+    writer.subpartitions = consumers_of_producer(edge.partitioning, options_.attempt.subtask.index,
+                                                 vertex_.parallelism, consumer.parallelism)
+                               .size();
+    writer.consumer_parallelism = consumer.parallelism;
+    writer.consumer_max_parallelism = consumer.max_parallelism;
+    output.writer = RecordWriter::make(writer, *output.type, *output.partition, *decisions_);
+    writers[edge.id] = output.writer.get();
+  }
+  chain_ = std::make_unique<OperatorChain>(
+      OperatorChain::Options{options_.attempt, vertex_, *options_.built, options_.settings,
+                             environment_.files, *decisions_},
+      std::move(writers));
+  RETURN_IF_ERROR(chain_->open());
+  std::vector<uint32_t> producers;
+  const std::vector<DatasetId> input_ids = graph.inputs_of(vertex_.id);
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    const JobEdge& edge = graph.edges[input_ids[i].value];
+    Input& input = inputs_[i];
+    input.type = options_.built->edge_type(edge.source_operator, edge.source_output,
+                                           edge.target_operator, edge.input);
+    if (input.type == nullptr)
+      return invalid_argument("the module has no type for dataset " + std::to_string(i));
+    input.reader = input.type->make_reader();
+    input.receiver = &chain_->input(input.head_input);
+    producers.push_back(input.producers);
+  }
+  valve_ = WatermarkValve(producers);
+  return Status();
+}
+
+bool StreamTask::can_emit() {
+  if (phase_ == Phase::kDrain) return true;
+  for (const Output& output : outputs_) {
+    if (!output.partition->available()) return false;
+  }
+  return true;
+}
+
+Offers StreamTask::offers() const {
+  Offers offers;
+  offers.gates = &open_gates_;
+  offers.finish = phase_ == Phase::kFinish;
+  offers.poll = phase_ == Phase::kProcess && poll_due_;
+  const SourceOperator* source = chain_->source();
+  offers.elements = phase_ == Phase::kDrain ||
+                    (phase_ == Phase::kProcess && (source == nullptr || source->wants_input()));
+  return offers;
+}
+
+void StreamTask::act(const Decision& decision) {
+  switch (decision.kind) {
+    case DecisionKind::kElement:
+      take_element(decision);
+      return;
+    case DecisionKind::kEndInput:
+      end_gate(decision.input);
+      return;
+    case DecisionKind::kPoll:
+      poll_source();
+      return;
+    case DecisionKind::kFinish:
+      finish_some();
+      return;
+    default:
+      CHECK(false);
+  }
+}
+
+void StreamTask::take_element(const Decision& decision) {
+  Faults* const faults = environment_.faults;
+  if (faults != nullptr) [[unlikely]]
+    faults->at("task.before_element");
+  Input& input = inputs_[decision.input];
+  const std::optional<Element> element = input.gate->take_from(decision.producer);
+  CHECK(element.has_value());
+  if (phase_ == Phase::kDrain) return;  // Nobody wants it any more.
+  element_ = decision;
+  if (element->kind == ElementKind::kRecord) [[likely]] {
+    input.reader->read(element->payload, element->timestamp, *input.receiver);
+  } else {
+    take_event(decision, *element);
+  }
+  element_.reset();
+  poll_due_ = chain_->source() != nullptr;
+  if (faults != nullptr) [[unlikely]]
+    faults->at("task.after_element");
+}
+
+void StreamTask::take_event(const Decision& decision, const Element& element) {
+  Decoder decoder(element.payload);
+  switch (element.kind) {
+    case ElementKind::kWatermark:
+      advance_event_time(
+          valve_.on_watermark(decision.input, decision.producer, decoder.read_fixed<int64_t>()));
+      return;
+    case ElementKind::kStatus: {
+      const bool active = decoder.read_fixed<uint8_t>() != 0;
+      advance_event_time(valve_.on_status(decision.input, decision.producer, active));
+      if (valve_.active() != sent_active_) {
+        sent_active_ = !sent_active_;
+        const char payload = sent_active_ ? 1 : 0;
+        for (Output& output : outputs_)
+          output.partition->broadcast_event(ElementKind::kStatus, {&payload, 1});
+      }
+      return;
+    }
+    case ElementKind::kBarrier:
+      LOG_WARN("barrier_ignored", {{"job", options_.attempt.job}, {"attempt", options_.attempt}});
+      return;
+    case ElementKind::kRecord:
+    case ElementKind::kEndOfData:
+      return;  // A gate says itself when all its producers have ended.
+  }
+}
+
+void StreamTask::advance_event_time(std::optional<EpochMillis> event_time) {
+  // The end of time comes to operators when they finish, and to consumers with the end of the data.
+  if (!event_time || *event_time == INT64_MAX) return;
+  chain_->on_watermark(*event_time);
+  Encoder encoder;
+  encoder.write_fixed(*event_time);
+  for (Output& output : outputs_)
+    output.partition->broadcast_event(ElementKind::kWatermark, encoder.bytes());
+}
+
+void StreamTask::end_gate(uint32_t index) {
+  open_gates_[index] = nullptr;
+  gates_open_--;
+  if (phase_ == Phase::kDrain) {
+    if (gates_open_ == 0) reach_end_of_data();
+    return;
+  }
+  const uint32_t head_input = inputs_[index].head_input;
+  bool input_open = false;
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    input_open = input_open || (open_gates_[i] != nullptr && inputs_[i].head_input == head_input);
+  }
+  if (!input_open) chain_->end_input(head_input);
+  advance_event_time(valve_.on_gate_ended(index));
+  poll_due_ = chain_->source() != nullptr;
+  if (gates_open_ == 0 && chain_->source() == nullptr) end_processing();
+}
+
+void StreamTask::poll_source() {
+  const PollResult result = chain_->poll(kRecordsPerPoll);
+  poll_due_ = result == PollResult::kMore;
+  if (result == PollResult::kEnded) end_processing();
+}
+
+void StreamTask::end_processing() { phase_ = Phase::kFinish; }
+
+void StreamTask::finish_some() {
+  if (!chain_->finish_some()) return;
+  committables_ = chain_->prepare_commit();
+  if (environment_.faults != nullptr) environment_.faults->at("task.before_end_of_data");
+  // An error of a writer must not become an end of data.
+  if (Status error = first_error(); !error.ok()) {
+    fail(std::move(error), {});
+    return;
+  }
+  for (Output& output : outputs_) output.partition->end_of_data();
+  phase_ = Phase::kDrain;
+  if (gates_open_ == 0) reach_end_of_data();
+}
+
+void StreamTask::reach_end_of_data() {
+  chain_->close();
+  TaskStateChange change;
+  change.committables = std::move(committables_);
+  move_to(TaskState::kEndOfData, std::move(change));
+}
+
+Status StreamTask::first_error() const {
+  RETURN_IF_ERROR(decisions_->status());
+  for (const Input& input : inputs_) RETURN_IF_ERROR(input.gate->status());
+  for (const Output& output : outputs_) {
+    if (output.writer) RETURN_IF_ERROR(output.writer->status());
+  }
+  return Status();
+}
+
+void StreamTask::flush_by_time() {
+  for (Output& output : outputs_) {
+    if (output.timeout_ms != kNeverFlushed && output.partition->has_unflushed())
+      output.partition->flush();
+  }
+}
+
+void StreamTask::flush_immediate() {
+  bool wants_flush = false;
+  for (Output& output : outputs_) {
+    if (!output.partition->has_unflushed()) continue;
+    if (output.flush_every_step) {
+      output.partition->flush();
+    } else {
+      wants_flush = wants_flush || output.timeout_ms != kNeverFlushed;
+    }
+  }
+  wants_flush_.store(wants_flush, std::memory_order_relaxed);
+}
+
+void StreamTask::count_elements() {
+  if (released_) return;
+  uint64_t records_in = 0, records_out = 0, bytes_in = 0, bytes_out = 0;
+  for (const Input& input : inputs_) {
+    records_in += input.gate->records_read();
+    bytes_in += input.gate->bytes_read();
+  }
+  for (const Output& output : outputs_) {
+    records_out += output.partition->records_written();
+    bytes_out += output.partition->bytes_written();
+  }
+  counters_[kRecordsIn].store(records_in, std::memory_order_relaxed);
+  counters_[kBytesIn].store(bytes_in, std::memory_order_relaxed);
+  counters_[kRecordsOut].store(records_out, std::memory_order_relaxed);
+  counters_[kBytesOut].store(bytes_out, std::memory_order_relaxed);
+  if (chain_) counters_[kSourceRecords].store(chain_->source_records(), std::memory_order_relaxed);
+}
+
+TaskProgress StreamTask::progress() const {
+  const auto read = [this](Counter counter) {
+    return counters_[counter].load(std::memory_order_relaxed);
+  };
+  TaskProgress progress;
+  progress.records_in = read(kRecordsIn);
+  progress.records_out = read(kRecordsOut);
+  progress.bytes_in = read(kBytesIn);
+  progress.bytes_out = read(kBytesOut);
+  progress.source_records = read(kSourceRecords);
+  progress.busy = Duration(read(kBusy));
+  progress.idle = Duration(read(kIdleTime));
+  progress.back_pressured = Duration(read(kBackPressured));
+  return progress;
+}
+
+void StreamTask::fail_by_user(const std::string& what, const char* kind) {
+  std::string operator_name = chain_ ? chain_->failed_operator() : std::string();
+  if (operator_name.empty()) operator_name = vertex_.operators.front().name;
+  std::string where;
+  if (element_) {
+    for (const ChannelPosition& position : inputs_[element_->input].gate->positions()) {
+      if (position.peer != element_->producer) continue;
+      where = ", element " + std::to_string(position.elements - 1) + " of producer " +
+              std::to_string(position.peer) + " of input " + std::to_string(element_->input);
+    }
+  }
+  fail(user_error("operator '" + operator_name + "'" + where + ": " + kind + ": " + what),
+       operator_name);
+}
+
+void StreamTask::fail(Status cause, std::string operator_name) {
+  if (chain_) chain_->close();
+  TaskStateChange change;
+  change.cause = std::move(cause);
+  change.operator_name = std::move(operator_name);
+  release();
+  move_to(TaskState::kFailed, std::move(change));
+}
+
+void StreamTask::release() {
+  if (released_) return;
+  count_elements();
+  released_ = true;
+  for (Input& input : inputs_) input.gate->release();
+  for (Output& output : outputs_) output.partition->release();
+}
+
+void StreamTask::move_to(TaskState state, TaskStateChange change) {
+  CHECK(can_move(state_, state));
+  LOG_INFO("task_state", {{"job", options_.attempt.job},
+                          {"attempt", options_.attempt},
+                          {"from", to_string(state_)},
+                          {"to", to_string(state)}});
+  state_ = state;
+  change.attempt = options_.attempt;
+  change.state = state;
+  if (state == TaskState::kEndOfData) count_elements();
+  change.progress = progress();
+  environment_.listener->on_state(std::move(change));
+}
+
+}  // namespace freshet

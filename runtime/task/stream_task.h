@@ -1,0 +1,151 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/faults.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/task/decisions.h"
+#include "runtime/task/operator_chain.h"
+#include "runtime/task/record_writer.h"
+#include "runtime/task/runnable_task.h"
+#include "runtime/task/task_progress.h"
+#include "runtime/task/watermark_valve.h"
+
+namespace freshet {
+
+/// One attempt of one subtask: takes elements from its gates, runs its operators, writes to its
+/// partitions. All user code of a task runs in step(). It goes through INITIALIZING, RUNNING,
+/// END_OF_DATA; there it stays, so that consumers can read on, until request_finish() or
+/// request_cancel(). In a terminal state it holds no buffer any more.
+///
+/// Inside an element it never waits for output; before each one it asks whether there is space.
+class StreamTask final : public RunnableTask {
+ public:
+  struct Options {
+    AttemptId attempt;
+    std::shared_ptr<const JobGraph> graph;
+    std::shared_ptr<const BuiltJob> built;
+    std::map<std::string, std::string> settings;  // Of the job.
+  };
+  struct Environment {
+    const Clock& clock;
+    FileSystem& files;
+    Faults* faults = nullptr;  // Null: none, and they cost nothing.
+    std::shared_ptr<TaskListener> listener;
+  };
+
+  StreamTask(Options, Environment, std::unique_ptr<Decisions>);
+
+  /// Closes and releases what a task that was dropped in the middle still holds.
+  ~StreamTask() override;
+
+  /// Before the first step: one gate per input edge and one partition per output edge of the
+  /// vertex, in the order of their ids. All are released by the task.
+  void connect(std::vector<std::shared_ptr<InputGate>> gates,
+               std::vector<std::shared_ptr<ResultPartition>> partitions);
+
+  StepResult step() override;
+  bool blocking() const override { return vertex_.blocking; }
+
+  // Mail: on any thread; the caller wakes the task afterwards. Looked at before anything else.
+  void request_cancel() { mail_.fetch_or(kCancel); }
+  void request_finish() { mail_.fetch_or(kFinish); }
+  void request_flush() { mail_.fetch_or(kFlush); }
+
+  /// True when a flush by time would send something. On any thread.
+  bool wants_flush() const { return wants_flush_.load(std::memory_order_relaxed); }
+
+  /// Longest wait of a record in an output that is flushed by time; nullopt when there is no such
+  /// output.
+  std::optional<Duration> flush_interval() const;
+
+  /// As of the last step. On any thread.
+  TaskProgress progress() const;
+
+  const AttemptId& attempt() const { return options_.attempt; }
+
+ private:
+  enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4 };
+  enum class Phase : uint8_t { kProcess, kFinish, kDrain };  // Of kRunning.
+
+  struct Input {
+    std::shared_ptr<InputGate> gate;
+    std::shared_ptr<const EdgeType> type;
+    std::unique_ptr<RecordReader> reader;
+    RecordReceiver* receiver = nullptr;
+    uint32_t head_input = 0;
+    uint32_t producers = 0;
+  };
+  struct Output {
+    std::shared_ptr<ResultPartition> partition;
+    std::shared_ptr<const EdgeType> type;
+    std::unique_ptr<RecordWriter> writer;
+    uint64_t timeout_ms = 0;
+    bool flush_every_step = false;
+  };
+
+  StepResult step_guarded();
+  StepResult work();
+  bool take_mail();
+  void initialize();
+  Status open_inputs_and_outputs();
+  bool can_emit();
+  Offers offers() const;
+  void act(const Decision&);
+  void take_element(const Decision&);
+  void take_event(const Decision&, const Element&);
+  void end_gate(uint32_t input);
+  void advance_event_time(std::optional<EpochMillis>);
+  void poll_source();
+  void end_processing();
+  void finish_some();
+  void end_outputs();
+  void reach_end_of_data();
+  Status first_error() const;
+
+  void flush_by_time();
+  void flush_immediate();
+  void count_elements();
+  void fail(Status cause, std::string operator_name);
+  void fail_by_user(const std::string& what, const char* kind);
+  void release();
+  void move_to(TaskState, TaskStateChange = {});
+
+  const Options options_;
+  const Environment environment_;
+  const JobVertex& vertex_;
+  const std::unique_ptr<Decisions> decisions_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<InputGate*> open_gates_;  // As Offers wants them.
+  std::unique_ptr<OperatorChain> chain_;
+  WatermarkValve valve_{{}};
+  bool sent_active_ = true;
+
+  TaskState state_ = TaskState::kDeploying;
+  Phase phase_ = Phase::kProcess;
+  bool poll_due_ = false;
+  size_t gates_open_ = 0;
+  std::vector<CommittableBytes> committables_;
+  std::optional<Decision> element_;  // Being processed.
+  bool released_ = false;
+
+  std::atomic<uint32_t> mail_{0};
+  std::atomic<bool> wants_flush_{false};
+
+  // Time: the end of the last step, and what the task waited for from then on.
+  TimePoint last_end_{};
+  bool last_blocked_ = false;
+  bool last_worked_ = false;
+  bool started_ = false;
+  std::array<std::atomic<uint64_t>, 8> counters_{};
+};
+
+}  // namespace freshet

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+#include "runtime/base/time.h"
+#include "runtime/graph/task_state.h"
+#include "runtime/operators/operator.h"
+
+namespace freshet {
+
+/// Numbers of one task since it started. Busy, idle and back-pressured time add up to its life.
+struct TaskProgress {
+  uint64_t records_in = 0;
+  uint64_t records_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+  uint64_t source_records = 0;  // Of a source's reader: what it has emitted.
+  Duration busy{};
+  Duration idle{};
+  Duration back_pressured{};  // Something to do, but no space in an output.
+};
+
+/// What a task says of itself when its state changes.
+struct TaskStateChange {
+  AttemptId attempt;
+  TaskState state = TaskState::kCreated;
+  Status cause;                                // Of kFailed.
+  std::string operator_name;                   // Of kFailed, when user code threw.
+  std::vector<CommittableBytes> committables;  // Of kEndOfData.
+  TaskProgress progress;
+};
+
+/// Hears of every state of a task, in order. Called on the thread that steps it.
+class TaskListener {
+ public:
+  virtual ~TaskListener() = default;
+  virtual void on_state(TaskStateChange change) = 0;
+};
+
+}  // namespace freshet

@@ -1,0 +1,94 @@
+#include "runtime/task/task_recorder.h"
+
+#include <utility>
+
+namespace freshet {
+
+namespace {
+
+class RecordingGate final : public InputGate {
+ public:
+  RecordingGate(std::shared_ptr<InputGate> gate, RecordedInput& to)
+      : gate_(std::move(gate)), to_(to) {}
+
+  std::optional<uint32_t> next_ready() override { return gate_->next_ready(); }
+  void ready(std::vector<uint32_t>* producers) override { gate_->ready(producers); }
+  std::optional<Element> take_from(uint32_t producer) override {
+    std::optional<Element> element = gate_->take_from(producer);
+    if (element) {
+      to_.channels[producer].push_back(
+          {element->kind, element->timestamp, std::string(element->payload)});
+    }
+    return element;
+  }
+  bool ended() const override { return to_.ended = gate_->ended(); }
+  Status status() const override { return gate_->status(); }
+  std::vector<ChannelPosition> positions() const override { return gate_->positions(); }
+  uint64_t records_read() const override { return gate_->records_read(); }
+  uint64_t bytes_read() const override { return gate_->bytes_read(); }
+  void release() override { gate_->release(); }
+
+ private:
+  const std::shared_ptr<InputGate> gate_;
+  RecordedInput& to_;
+};
+
+class RecordingPartition final : public ResultPartition {
+ public:
+  RecordingPartition(std::shared_ptr<ResultPartition> partition, std::vector<ChannelPosition>& to)
+      : partition_(std::move(partition)), to_(to) {}
+
+  bool available() const override { return partition_->available(); }
+  Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override {
+    return partition_->begin_record(subpartition, timestamp);
+  }
+  void end_record() override { partition_->end_record(); }
+  void broadcast_event(ElementKind kind, std::string_view payload) override {
+    partition_->broadcast_event(kind, payload);
+  }
+  void flush() override { partition_->flush(); }
+  bool has_unflushed() const override { return partition_->has_unflushed(); }
+  void end_of_data() override { partition_->end_of_data(); }
+  std::vector<ChannelPosition> positions() const override { return partition_->positions(); }
+  uint64_t records_written() const override { return partition_->records_written(); }
+  uint64_t bytes_written() const override { return partition_->bytes_written(); }
+  void release() override {
+    to_ = partition_->positions();
+    partition_->release();
+  }
+
+ private:
+  const std::shared_ptr<ResultPartition> partition_;
+  std::vector<ChannelPosition>& to_;
+};
+
+}  // namespace
+
+TaskRecording& MemoryTaskRecorder::recording(const AttemptId& attempt) {
+  auto& recording = recordings_[attempt];
+  if (recording == nullptr) {
+    recording = std::make_unique<TaskRecording>();
+    recording->attempt = attempt;
+  }
+  return *recording;
+}
+
+DecisionLog* MemoryTaskRecorder::decision_log(const AttemptId& attempt,
+                                              const std::map<std::string, std::string>& settings) {
+  TaskRecording& one = recording(attempt);
+  one.settings = settings;
+  return &one.decisions;
+}
+
+std::shared_ptr<InputGate> MemoryTaskRecorder::record(const AttemptId& attempt, uint32_t index,
+                                                      std::shared_ptr<InputGate> gate) {
+  return std::make_shared<RecordingGate>(std::move(gate), recording(attempt).inputs[index]);
+}
+
+std::shared_ptr<ResultPartition> MemoryTaskRecorder::record(
+    const AttemptId& attempt, uint32_t index, std::shared_ptr<ResultPartition> partition) {
+  return std::make_shared<RecordingPartition>(std::move(partition),
+                                              recording(attempt).outputs[index]);
+}
+
+}  // namespace freshet

@@ -1,0 +1,125 @@
+#include "runtime/task/worker_pool.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+class WorkerPool::OwnThread {
+ public:
+  OwnThread(std::shared_ptr<RunnableTask> task, const Clock& clock)
+      : task_(std::move(task)), executor_("task-blocking", clock) {}
+
+  void start() { post_step(); }
+  void wake() {
+    if (task_->run_state().wake()) post_step();
+  }
+  void remove() { task_->run_state().remove(); }
+  bool ended() const { return task_->run_state().is_out(); }
+
+ private:
+  void post_step() {
+    executor_.post("task_step", [this] {
+      if (!task_->run_state().begin_step()) return;
+      const StepResult result = task_->step();
+      if (task_->run_state().end_step(result)) post_step();
+    });
+  }
+
+  const std::shared_ptr<RunnableTask> task_;
+  ThreadExecutor executor_;  // Last: joined first.
+};
+
+WorkerPool::WorkerPool(size_t threads, const Clock& clock) : clock_(clock) {
+  CHECK(threads > 0);
+  for (size_t i = 0; i < threads; i++) {
+    threads_.push_back(std::make_unique<ThreadExecutor>("worker-" + std::to_string(i), clock));
+    threads_.back()->post("work", [this] { work(); });
+  }
+}
+
+WorkerPool::~WorkerPool() { stop(); }
+
+void WorkerPool::stop() {
+  std::map<const RunnableTask*, std::unique_ptr<OwnThread>> own_threads;
+  std::deque<std::shared_ptr<RunnableTask>> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    own_threads.swap(own_threads_);
+    dropped.swap(queue_);
+  }
+  changed_.notify_all();
+  for (const auto& [task, thread] : own_threads) thread->remove();
+  own_threads.clear();
+  threads_.clear();
+}
+
+void WorkerPool::add(std::shared_ptr<RunnableTask> task) {
+  const auto ended = take_ended_threads();  // Joined here, outside the lock.
+  task->run_state().attach();
+  if (!task->blocking()) {
+    enqueue(std::move(task));
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  auto& thread = own_threads_[task.get()];
+  thread = std::make_unique<OwnThread>(task, clock_);
+  thread->start();
+}
+
+void WorkerPool::wake(const std::shared_ptr<RunnableTask>& task) {
+  if (!task->blocking()) {
+    if (task->run_state().wake()) enqueue(task);
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  const auto found = own_threads_.find(task.get());
+  if (found != own_threads_.end()) found->second->wake();
+}
+
+void WorkerPool::remove(const std::shared_ptr<RunnableTask>& task) { task->run_state().remove(); }
+
+void WorkerPool::enqueue(std::shared_ptr<RunnableTask> task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    queue_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+}
+
+void WorkerPool::work() {
+  while (true) {
+    std::shared_ptr<RunnableTask> task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      if (stopping_) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    if (!task->run_state().begin_step()) continue;
+    const StepResult result = task->step();
+    if (task->run_state().end_step(result)) enqueue(std::move(task));
+  }
+}
+
+std::vector<std::unique_ptr<WorkerPool::OwnThread>> WorkerPool::take_ended_threads() {
+  std::vector<std::unique_ptr<OwnThread>> ended;
+  std::lock_guard lock(mutex_);
+  for (auto it = own_threads_.begin(); it != own_threads_.end();) {
+    if (it->second->ended()) {
+      ended.push_back(std::move(it->second));
+      it = own_threads_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return ended;
+}
+
+}  // namespace freshet

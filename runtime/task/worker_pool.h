@@ -1,0 +1,51 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/thread_executor.h"
+#include "runtime/task/executor_task_runner.h"
+#include "runtime/task/runnable_task.h"
+
+namespace freshet {
+
+/// Steps tasks on a fixed number of threads with one queue, first in, first out; a task with more
+/// to do goes to its end. A blocking task gets a thread of its own, which is joined some time after
+/// the task ended.
+class WorkerPool final : public TaskRunner {
+ public:
+  WorkerPool(size_t threads, const Clock& clock);
+
+  /// Stops, if that was not done.
+  ~WorkerPool() override;
+
+  void add(std::shared_ptr<RunnableTask> task) override;
+  void wake(const std::shared_ptr<RunnableTask>& task) override;
+  void remove(const std::shared_ptr<RunnableTask>& task) override;
+
+  /// Joins all threads after the steps that are under way; no step begins any more. Not from a
+  /// step.
+  void stop();
+
+ private:
+  class OwnThread;
+
+  void work();
+  void enqueue(std::shared_ptr<RunnableTask> task);
+  std::vector<std::unique_ptr<OwnThread>> take_ended_threads();
+
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<RunnableTask>> queue_;
+  std::map<const RunnableTask*, std::unique_ptr<OwnThread>> own_threads_;  // Order decides nothing.
+  bool stopping_ = false;
+  std::vector<std::unique_ptr<ThreadExecutor>> threads_;
+};
+
+}  // namespace freshet
