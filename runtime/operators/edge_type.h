@@ -11,8 +11,9 @@ namespace freshet {
 
 inline constexpr EpochMillis kNoTimestamp = INT64_MIN;
 
-/// Takes records of one type: an operator's input, a chained successor, an edge. `record` points to a value of the type
-/// that both ends agreed on by their fingerprints, and lives until the call returns.
+/// Takes records of one type: an operator's input, a chained successor, an edge. `record` points to
+/// a value of the type that both ends agreed on by their fingerprints, and lives until the call
+/// returns.
 class RecordReceiver {
  public:
   virtual ~RecordReceiver() = default;
@@ -24,7 +25,8 @@ class RecordReader {
  public:
   virtual ~RecordReader() = default;
 
-  /// Decodes exactly one record from all of `bytes` and hands it over. Throws CodecError when bytes are bad or left over.
+  /// Decodes exactly one record from all of `bytes` and hands it over. Throws CodecError when bytes
+  /// are bad or left over.
   virtual void read(std::string_view bytes, EpochMillis timestamp, RecordReceiver& to) = 0;
 };
 

@@ -134,8 +134,8 @@ class OperatorFactory {
   /// directory exists". May block.
   virtual Status check(FileSystem&) const { return Status(); }
 
-  /// After the job has ended in whatever way, in every TaskManager that ran one of these operators: removes what attempts
-  /// left unpublished. Idempotent; may block.
+  /// After the job has ended in whatever way, in every TaskManager that ran one of these operators:
+  /// removes what attempts left unpublished. Idempotent; may block.
   virtual void clean_up(FileSystem&) const {}
 };
 

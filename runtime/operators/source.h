@@ -9,7 +9,8 @@
 
 namespace freshet {
 
-/// A piece of a source's data, for one reader. Travels from the enumerator over an edge with Partitioning::kDirect.
+/// A piece of a source's data, for one reader. Travels from the enumerator over an edge with
+/// Partitioning::kDirect.
 struct Split {
   uint32_t reader = 0;
   std::string payload;  // The source's own encoding.
@@ -20,10 +21,11 @@ struct SplitRequest {
   uint32_t reader = 0;
 };
 
-/// A source is two operators. The enumerator (a hidden coordinator task of parallelism 1; input 0: SplitRequest, output 0: Split)
-/// decides which reader gets which split, and ends its data when there are none left. Each reader (a SourceOperator; input 0: Split,
-/// output 0: T, output 1: SplitRequest) asks for a split when it starts and whenever it is done with one, and ends when the enumerator has ended and
-/// its last split is read.
+/// A source is two operators. The enumerator (a hidden coordinator task of parallelism 1; input 0:
+/// SplitRequest, output 0: Split) decides which reader gets which split, and ends its data when
+/// there are none left. Each reader (a SourceOperator; input 0: Split, output 0: T, output 1:
+/// SplitRequest) asks for a split when it starts and whenever it is done with one, and ends when
+/// the enumerator has ended and its last split is read.
 template <class T>
 struct Source {
   std::string name;
