@@ -1,0 +1,269 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "runtime/base/memory_file_system.h"
+#include "runtime/connectors/collect_sink.h"
+#include "runtime/connectors/discard_sink.h"
+#include "runtime/connectors/file_sink.h"
+#include "runtime/connectors/print_sink.h"
+#include "tests/unit/connectors/connector_harness.h"
+
+namespace freshet {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+/// One subtask of a sink of strings, up to wherever the test takes it.
+class Writer {
+ public:
+  Writer(const OperatorFactory& factory, FileSystem& files, uint32_t subtask, AttemptNumber attempt)
+      : context(files, subtask, attempt), writer_(factory.make()) {
+    writer_->open(context, {});
+  }
+  ~Writer() { writer_->close(); }
+
+  void write(const std::string& line) { writer_->process(0, &line, kNoTimestamp); }
+  std::vector<std::string> end() {
+    while (!writer_->finish()) {
+    }
+    return writer_->prepare_commit();
+  }
+
+  FakeContext context;
+
+ private:
+  std::unique_ptr<Operator> writer_;
+};
+
+class FileSinkTest : public testing::Test {
+ protected:
+  std::string write(uint32_t subtask, AttemptNumber attempt, const std::string& line) {
+    Writer writer(*factory_, files_, subtask, attempt);
+    writer.write(line);
+    const auto payloads = writer.end();
+    EXPECT_EQ(payloads.size(), 1u);
+    return payloads.at(0);
+  }
+  Status commit(const std::string& payload) {
+    return factory_->make_committer()->commit(payload, files_);
+  }
+
+  MemoryFileSystem files_;
+  std::shared_ptr<const OperatorFactory> factory_ = file_sink<std::string>("/out/").writer;
+};
+
+TEST_F(FileSinkTest, PublishesNothingBeforeTheCommit) {
+  const std::string first = write(0, 0, "a");
+  const std::string second = write(1, 0, "b");
+  EXPECT_EQ(files_.files(),
+            (Files{{"/out/.attempt-0/part-0", "a\n"}, {"/out/.attempt-0/part-1", "b\n"}}));
+  EXPECT_TRUE(commit(first).ok());
+  EXPECT_TRUE(commit(second).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
+  EXPECT_FALSE(files_.info("/out/.attempt-0").ok());
+}
+
+TEST_F(FileSinkTest, CommitsTheSameFileAgainAfterACrashBeforeTheAnswer) {
+  const std::string first = write(0, 0, "a");
+  const std::string second = write(1, 0, "b");
+  EXPECT_TRUE(commit(first).ok());
+  EXPECT_TRUE(commit(first).ok());
+  EXPECT_TRUE(commit(second).ok());
+  EXPECT_TRUE(commit(first).ok());
+  EXPECT_TRUE(commit(second).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
+}
+
+TEST_F(FileSinkTest, RemovesWhatOlderAttemptsLeft) {
+  (void)write(0, 0, "old");
+  (void)write(1, 3, "older than ten");
+  const std::string payload = write(0, 10, "new");
+  EXPECT_TRUE(commit(payload).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "new\n"}}));
+}
+
+TEST_F(FileSinkTest, SaysWhichFileIsLost) {
+  const std::string payload = write(0, 0, "a");
+  ASSERT_TRUE(files_.remove("/out/.attempt-0/part-0").ok());
+  const Status status = commit(payload);
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_NE(status.message().find("/out/part-0"), std::string::npos) << status.message();
+}
+
+TEST_F(FileSinkTest, RefusesADamagedCommittable) {
+  const std::string payload = write(0, 0, "a");
+  EXPECT_EQ(commit("").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(commit(payload.substr(1)).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(commit(payload + "x").code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileSinkTest, LeavesNothingWhenAnAttemptIsCancelled) {
+  {
+    Writer writer(*factory_, files_, 0, 0);
+    writer.write(std::string(100'000, 'x'));
+    EXPECT_EQ(files_.files().size(), 1u);
+  }
+  EXPECT_TRUE(files_.files().empty());
+  EXPECT_FALSE(files_.info("/out").ok());
+}
+
+TEST_F(FileSinkTest, LeavesTheDirectoryOfANewerAttemptAlone) {
+  auto old = std::make_unique<Writer>(*factory_, files_, 0, 0);
+  Writer next(*factory_, files_, 0, 1);
+  next.write("new");
+  old.reset();
+  const auto payloads = next.end();
+  EXPECT_TRUE(commit(payloads.at(0)).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "new\n"}}));
+}
+
+TEST_F(FileSinkTest, CleansUpAfterAJobWithoutResult) {
+  (void)write(0, 0, "a");
+  (void)write(0, 1, "b");
+  factory_->clean_up(files_);
+  EXPECT_TRUE(files_.files().empty());
+  EXPECT_TRUE(factory_->check(files_).ok());
+}
+
+TEST_F(FileSinkTest, CleansUpNothingOfAResult) {
+  EXPECT_TRUE(commit(write(0, 0, "a")).ok());
+  factory_->clean_up(files_);
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}}));
+}
+
+TEST_F(FileSinkTest, RefusesADirectoryThatExists) {
+  EXPECT_TRUE(factory_->check(files_).ok());
+  ASSERT_TRUE(files_.create_directories("/out").ok());
+  const Status status = factory_->check(files_);
+  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+  EXPECT_NE(status.message().find("'/out'"), std::string::npos) << status.message();
+}
+
+TEST_F(FileSinkTest, FailsWithThePathWhenTheDiskIsFull) {
+  Writer writer(*factory_, files_, 0, 0);
+  files_.set_capacity(10);
+  try {
+    writer.write(std::string(100'000, 'x'));
+    FAIL() << "wrote more than there is room";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("/out/.attempt-0/part-0"), std::string::npos);
+  }
+}
+
+TEST_F(FileSinkTest, LeavesNothingWhenItsFormatterThrows) {
+  factory_ = file_sink<std::string>("/out", [](const std::string& line) -> std::string {
+               if (line == "bad") throw std::runtime_error("no such word");
+               return line;
+             }).writer;
+  {
+    Writer writer(*factory_, files_, 0, 0);
+    writer.write("good");
+    EXPECT_THROW(writer.write("bad"), std::runtime_error);
+  }
+  EXPECT_TRUE(files_.files().empty());
+}
+
+TEST(CollectSinkTest, ShowsOnlyWhatWasCommitted) {
+  MemoryFileSystem files;
+  const auto results = std::make_shared<CollectedResults<std::string>>();
+  const auto factory = collect_sink(results).writer;
+  std::vector<std::string> payloads;
+  for (const AttemptNumber attempt : {0u, 1u}) {
+    for (const uint32_t subtask : {1u, 0u}) {
+      Writer writer(*factory, files, subtask, attempt);
+      writer.write(std::to_string(attempt) + "/" + std::to_string(subtask));
+      payloads.push_back(writer.end().at(0));
+    }
+  }
+  EXPECT_TRUE(results->values().empty());
+  const auto committer = factory->make_committer();
+  EXPECT_TRUE(committer->commit(payloads[2], files).ok());
+  EXPECT_TRUE(committer->commit(payloads[3], files).ok());
+  EXPECT_TRUE(committer->commit(payloads[2], files).ok());
+  EXPECT_EQ(results->values(), (std::vector<std::string>{"1/0", "1/1"}));
+  factory->clean_up(files);
+  EXPECT_EQ(results->values().size(), 2u);
+}
+
+TEST(CollectSinkTest, RefusesToCommitInAnotherProcess) {
+  MemoryFileSystem files;
+  std::string payload;
+  {
+    const auto here = collect_sink(std::make_shared<CollectedResults<std::string>>()).writer;
+    Writer writer(*here, files, 0, 0);
+    payload = writer.end().at(0);
+  }
+  const auto there = collect_sink(std::make_shared<CollectedResults<std::string>>()).writer;
+  EXPECT_EQ(there->make_committer()->commit(payload, files).code(),
+            StatusCode::kFailedPrecondition);
+}
+
+TEST(DiscardSinkTest, Counts) {
+  MemoryFileSystem files;
+  const auto counter = std::make_shared<DiscardedRecords>();
+  const auto factory = discard_sink<std::string>(counter).writer;
+  {
+    Writer writer(*factory, files, 0, 0);
+    writer.write("a");
+    writer.write("b");
+    EXPECT_TRUE(writer.end().empty());
+  }
+  EXPECT_EQ(counter->count, 2u);
+  EXPECT_EQ(factory->make_committer(), nullptr);
+}
+
+TEST(PrintSinkTest, PrintsAtTheEndAndWhenLinesGetOld) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>([](const std::string& word, std::string& line) {
+                         line += "<" + word + ">";
+                       }).writer;
+  testing::internal::CaptureStdout();
+  Writer writer(*factory, files, 0, 0);
+  writer.write("a");
+  const std::string at_once = testing::internal::GetCapturedStdout();
+  testing::internal::CaptureStdout();
+  writer.context.now += 100;
+  writer.write("b");
+  const std::string later = testing::internal::GetCapturedStdout();
+  testing::internal::CaptureStdout();
+  writer.write("c");
+  (void)writer.end();
+  const std::string at_the_end = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(at_once, "");
+  EXPECT_EQ(later, "<a>\n<b>\n");
+  EXPECT_EQ(at_the_end, "<c>\n");
+}
+
+TEST(PrintSinkTest, PrintsTheLinesBeforeTheOneThatItsFormatterRefuses) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>([](const std::string& word, std::string& line) {
+                         line += "half ";
+                         if (word == "bad") throw std::runtime_error("no such word");
+                         line += word;
+                       }).writer;
+  testing::internal::CaptureStdout();
+  {
+    Writer writer(*factory, files, 0, 0);
+    writer.write("good");
+    EXPECT_THROW(writer.write("bad"), std::runtime_error);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "half good\n");
+}
+
+struct Point {
+  int x = 0;
+};
+std::ostream& operator<<(std::ostream& out, const Point& point) { return out << "x=" << point.x; }
+
+TEST(LineFormatTest, PrintsWhatFmtOrAStreamCanPrint) {
+  std::string line;
+  append_text(std::string("a"), line);
+  append_text(-5, line);
+  append_text(2.5, line);
+  append_text(Point{7}, line);
+  EXPECT_EQ(line, "a-52.5x=7");
+}
+
+}  // namespace
+}  // namespace freshet
