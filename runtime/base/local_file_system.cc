@@ -119,7 +119,7 @@ class LocalFileSystem final : public FileSystem {
     if (::lstat(path.c_str(), &link) != 0) return from_errno(path, errno);
     if (::stat(path.c_str(), &file) != 0) return from_errno(path, errno);
     return FileInfo{path, static_cast<uint64_t>(file.st_size), S_ISDIR(file.st_mode),
-                    S_ISLNK(link.st_mode)};
+                    S_ISLNK(link.st_mode), !S_ISDIR(file.st_mode) && !S_ISREG(file.st_mode)};
   }
 
   Result<std::vector<FileInfo>> list(const std::string& directory) override {
