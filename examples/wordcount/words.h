@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace wordcount {
+
+/// Lower-case letters and digits stand for themselves, upper-case letters for their lower case, 0
+/// separates words.
+constexpr std::array<char, 256> word_characters() {
+  std::array<char, 256> table{};
+  for (int c = '0'; c <= '9'; c++) table[static_cast<size_t>(c)] = static_cast<char>(c);
+  for (int c = 'a'; c <= 'z'; c++) {
+    table[static_cast<size_t>(c)] = static_cast<char>(c);
+    table[static_cast<size_t>(c - 'a' + 'A')] = static_cast<char>(c);
+  }
+  return table;
+}
+
+inline constexpr std::array<char, 256> kWordCharacters = word_characters();
+
+/// Calls take(const std::string&) for every word of `line`: the longest runs of ASCII letters and
+/// digits, in lower case, like `LC_ALL=C tr -cs 'A-Za-z0-9' '\n' | tr A-Z a-z`. Other bytes, also
+/// those of other alphabets, separate.
+template <class Take>
+void for_each_word(std::string_view line, Take&& take) {
+  const auto character = [](char c) { return kWordCharacters[static_cast<unsigned char>(c)]; };
+  std::string word;
+  const char* cursor = line.data();
+  const char* const end = cursor + line.size();
+  while (true) {
+    while (cursor != end && character(*cursor) == 0) cursor++;
+    if (cursor == end) return;
+    const char* const begin = cursor;
+    while (cursor != end && character(*cursor) != 0) cursor++;
+    word.resize(static_cast<size_t>(cursor - begin));
+    for (size_t i = 0; i < word.size(); i++) word[i] = character(begin[i]);
+    take(static_cast<const std::string&>(word));
+  }
+}
+
+}  // namespace wordcount
