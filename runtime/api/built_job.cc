@@ -1,0 +1,76 @@
+#include "runtime/api/built_job.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "runtime/api/environment.h"
+#include "runtime/api/usage_error.h"
+
+namespace freshet {
+namespace {
+
+Result<std::shared_ptr<const BuiltJob>> build_once(const std::string& name,
+                                                   const std::function<void(Environment&)>& builder,
+                                                   const BuildOptions& options) {
+  const std::string job = "job '" + name + "'";
+  try {
+    Environment environment(name, options);
+    builder(environment);
+    auto built = environment.finish();
+    if (!built.ok()) return built.status().with_context(job);
+    return built;
+  } catch (const UsageError& error) {
+    return invalid_argument(job + ": " + error.what());
+  } catch (const std::exception& error) {
+    return user_error(job + " threw while it was built: " + error.what());
+  } catch (...) {
+    return user_error(job + " threw something that is no std::exception while it was built");
+  }
+}
+
+/// Says where the first difference is, for people.
+std::string difference(const BuiltJob& first, const BuiltJob& second) {
+  if (first.name() != second.name()) {
+    return "its name is '" + first.name() + "', then '" + second.name() + "'";
+  }
+  const auto& a = first.graph().operators;
+  const auto& b = second.graph().operators;
+  if (a.size() != b.size()) {
+    return std::to_string(a.size()) + " operators, then " + std::to_string(b.size());
+  }
+  for (size_t i = 0; i < a.size(); i++) {
+    if (a[i].name != b[i].name) return "operator '" + a[i].name + "' is then '" + b[i].name + "'";
+    if (a[i].uid != b[i].uid || a[i].parallelism != b[i].parallelism) {
+      return "operator '" + a[i].name + "' has another uid or parallelism then";
+    }
+  }
+  return "settings or edges of its operators differ";
+}
+
+bool same(const BuiltJob& first, const BuiltJob& second) {
+  const auto& a = first.graph().operators;
+  const auto& b = second.graph().operators;
+  return first.name() == second.name() &&
+         fingerprint_of(first.graph()) == fingerprint_of(second.graph()) &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+           return x.id == y.id && x.parallelism == y.parallelism;
+         });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const BuiltJob>> build_job(const std::string& name,
+                                                  const std::function<void(Environment&)>& builder,
+                                                  const BuildOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const BuiltJob> first, build_once(name, builder, options));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BuiltJob> second,
+                   build_once(name, builder, options));
+  if (!same(*first, *second)) {
+    return user_error("job '" + name + "': its builder builds differently the second time (" +
+                      difference(*first, *second) +
+                      "); it must not depend on clocks, files, random numbers or static variables");
+  }
+  return first;
+}
+
+}  // namespace freshet

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/base/file_system.h"
+#include "runtime/graph/job_module.h"
+
+namespace freshet {
+
+/// Job modules in shared objects. Each file is read and checked before any of its code runs, static
+/// initialisers included; then it is opened and never closed. Thread-safe: one load and one build
+/// of a module at a time.
+class DlModuleLoader final : public ModuleLoader {
+ public:
+  explicit DlModuleLoader(FileSystem& files) : files_(files) {}
+
+  /// Also refuses a file whose content differs from what was loaded from the same path before.
+  Result<std::shared_ptr<JobModule>> load(const std::string& path) override;
+
+ private:
+  FileSystem& files_;
+  std::mutex one_load_;
+  std::map<std::string, std::string> hash_of_path_;
+  std::map<std::string, std::shared_ptr<JobModule>> module_of_hash_;
+};
+
+}  // namespace freshet

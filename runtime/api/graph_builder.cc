@@ -1,0 +1,210 @@
+#include "runtime/api/graph_builder.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "runtime/api/usage_error.h"
+#include "runtime/operators/split_edges.h"
+
+namespace freshet {
+namespace {
+
+class FinishedJob final : public BuiltJob {
+ public:
+  using EdgeKey = std::tuple<OperatorId, uint32_t, OperatorId, uint32_t>;
+
+  FinishedJob(std::string name, LogicalGraph graph)
+      : name_(std::move(name)), graph_(std::move(graph)) {}
+
+  void add_factory(OperatorId id, std::shared_ptr<const OperatorFactory> factory) {
+    factories_.emplace(id, std::move(factory));
+  }
+  void add_edge(const EdgeKey& key, std::shared_ptr<const EdgeType> type) {
+    edges_.emplace(key, std::move(type));
+  }
+
+  const std::string& name() const override { return name_; }
+  const LogicalGraph& graph() const override { return graph_; }
+
+  std::shared_ptr<const OperatorFactory> operator_factory(OperatorId id) const override {
+    const auto at = factories_.find(id);
+    return at == factories_.end() ? nullptr : at->second;
+  }
+
+  std::shared_ptr<const EdgeType> edge_type(OperatorId source, uint32_t output, OperatorId target,
+                                            uint32_t input) const override {
+    const auto at = edges_.find({source, output, target, input});
+    return at == edges_.end() ? nullptr : at->second;
+  }
+
+ private:
+  const std::string name_;
+  const LogicalGraph graph_;
+  std::map<OperatorId, std::shared_ptr<const OperatorFactory>> factories_;
+  std::map<EdgeKey, std::shared_ptr<const EdgeType>> edges_;
+};
+
+uint64_t to_timeout_ms(Duration duration) {
+  if (duration < Duration::zero()) throw UsageError("a buffer timeout cannot be negative");
+  return duration == Duration::max() ? UINT64_MAX : static_cast<uint64_t>(to_millis(duration));
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name, const BuildOptions& options)
+    : options_(options), job_name_(std::move(name)), parallelism_(options.parallelism) {}
+
+uint32_t GraphBuilder::add(LogicalOperator logical,
+                           std::shared_ptr<const OperatorFactory> factory) {
+  if (factory == nullptr) {
+    throw UsageError("operator '" + logical.name + "' has no code: its source or sink is empty");
+  }
+  const auto index = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back({.logical = std::move(logical), .factory = std::move(factory)});
+  return index;
+}
+
+uint32_t GraphBuilder::add_source(LogicalOperator reader,
+                                  std::shared_ptr<const OperatorFactory> reader_factory,
+                                  std::shared_ptr<const OperatorFactory> enumerator,
+                                  uint32_t parallelism_max) {
+  LogicalOperator coordinator;
+  coordinator.name = reader.name + " splits";
+  coordinator.parallelism = 1;
+  coordinator.coordinator = true;
+  coordinator.bounded = reader.bounded;
+  const uint32_t splits = add(std::move(coordinator), std::move(enumerator));
+  reader.source = true;
+  reader.outputs = 2;
+  const uint32_t index = add(std::move(reader), std::move(reader_factory));
+  nodes_[index].enumerator = splits;
+  nodes_[index].parallelism_max = parallelism_max;
+  // Splits and requests are rare and waited for: they are never held back.
+  nodes_[splits].buffer_timeout_ms = 0;
+  edges_.push_back(
+      {.from = {splits, 0, Partitioning::kDirect}, .to = index, .type = make_split_edge()});
+  edges_.push_back({.from = {index, 1, Partitioning::kGlobal},
+                    .to = splits,
+                    .feedback = true,
+                    .type = make_split_request_edge()});
+  return index;
+}
+
+void GraphBuilder::connect(const std::vector<StreamEnd>& from, uint32_t to, uint32_t input,
+                           const std::shared_ptr<const EdgeType>& type) {
+  for (const StreamEnd& end : from) {
+    edges_.push_back({.from = end, .to = to, .input = input, .type = type});
+  }
+}
+
+void GraphBuilder::set_name(uint32_t index, std::string name) {
+  Node& node = nodes_.at(index);
+  if (name.empty()) throw UsageError("the name of '" + node.logical.name + "' cannot be empty");
+  if (node.enumerator) nodes_[*node.enumerator].logical.name = name + " splits";
+  node.logical.name = std::move(name);
+}
+
+void GraphBuilder::set_uid(uint32_t index, std::string uid) {
+  Node& node = nodes_.at(index);
+  if (uid.empty()) throw UsageError("the uid of '" + node.logical.name + "' cannot be empty");
+  if (node.enumerator) nodes_[*node.enumerator].logical.uid = uid + "/splits";
+  node.logical.uid = std::move(uid);
+}
+
+void GraphBuilder::set_parallelism(uint32_t index, uint32_t parallelism) {
+  Node& node = nodes_.at(index);
+  if (parallelism == 0) {
+    throw UsageError("the parallelism of '" + node.logical.name + "' must be at least 1");
+  }
+  if (node.parallelism_max != 0 && parallelism > node.parallelism_max) {
+    throw UsageError("the parallelism of '" + node.logical.name + "' can be at most " +
+                     std::to_string(node.parallelism_max));
+  }
+  node.logical.parallelism = parallelism;
+}
+
+void GraphBuilder::set_max_parallelism(uint32_t index, uint32_t max_parallelism) {
+  if (max_parallelism == 0) throw UsageError("a maximum parallelism must be at least 1");
+  nodes_.at(index).logical.max_parallelism = max_parallelism;
+}
+
+void GraphBuilder::set_slot_sharing_group(uint32_t index, std::string group) {
+  Node& node = nodes_.at(index);
+  if (node.enumerator) nodes_[*node.enumerator].logical.slot_sharing_group = group;
+  node.logical.slot_sharing_group = std::move(group);
+}
+
+void GraphBuilder::set_chaining(uint32_t index, Chaining chaining) {
+  nodes_.at(index).logical.chaining = chaining;
+}
+
+void GraphBuilder::set_buffer_timeout(uint32_t index, Duration timeout) {
+  nodes_.at(index).buffer_timeout_ms = to_timeout_ms(timeout);
+}
+
+void GraphBuilder::set_job_parallelism(uint32_t parallelism) {
+  if (parallelism == 0) throw UsageError("the parallelism of a job must be at least 1");
+  parallelism_ = parallelism;
+}
+
+void GraphBuilder::set_job_buffer_timeout(Duration timeout) {
+  buffer_timeout_ms_ = to_timeout_ms(timeout);
+}
+
+Emit GraphBuilder::default_emit() const {
+  const bool bounded = std::all_of(nodes_.begin(), nodes_.end(),
+                                   [](const Node& node) { return node.logical.bounded; });
+  const bool batch =
+      options_.mode == RuntimeMode::kBatch || (options_.mode == RuntimeMode::kAutomatic && bounded);
+  return batch ? Emit::final : Emit::updates;
+}
+
+void GraphBuilder::resolve_operators() {
+  for (Node& node : nodes_) {
+    LogicalOperator& logical = node.logical;
+    if (logical.parallelism == 0) {
+      logical.parallelism =
+          node.parallelism_max == 0 ? parallelism_ : std::min(parallelism_, node.parallelism_max);
+    }
+    if (!chaining_) logical.chaining = Chaining::kNever;
+  }
+}
+
+LogicalEdge GraphBuilder::resolve_edge(const Edge& edge) const {
+  const Node& from = nodes_[edge.from.from];
+  const Node& to = nodes_[edge.to];
+  const Partitioning automatic = from.logical.parallelism == to.logical.parallelism
+                                     ? Partitioning::kForward
+                                     : Partitioning::kRebalance;
+  LogicalEdge resolved;
+  resolved.from = edge.from.from;
+  resolved.from_output = edge.from.output;
+  resolved.to = edge.to;
+  resolved.to_input = edge.input;
+  resolved.partitioning = edge.from.partitioning.value_or(automatic);
+  resolved.feedback = edge.feedback;
+  resolved.type_fingerprint = edge.type->fingerprint();
+  resolved.buffer_timeout_ms = from.buffer_timeout_ms ? from.buffer_timeout_ms : buffer_timeout_ms_;
+  if (edge.feedback) resolved.buffer_timeout_ms = 0;
+  return resolved;
+}
+
+Result<std::shared_ptr<const BuiltJob>> GraphBuilder::finish() {
+  resolve_operators();
+  LogicalGraph graph;
+  for (const Edge& edge : edges_) graph.edges.push_back(resolve_edge(edge));
+  for (const Node& node : nodes_) graph.operators.push_back(node.logical);
+  RETURN_IF_ERROR(assign_operator_ids(graph));
+  const auto id_of = [&](uint32_t index) { return graph.operators[index].id; };
+  auto job = std::make_shared<FinishedJob>(job_name_, graph);
+  for (uint32_t i = 0; i < nodes_.size(); i++) job->add_factory(id_of(i), nodes_[i].factory);
+  for (const Edge& edge : edges_) {
+    job->add_edge({id_of(edge.from.from), edge.from.output, id_of(edge.to), edge.input}, edge.type);
+  }
+  nodes_.clear();
+  edges_.clear();
+  return std::shared_ptr<const BuiltJob>(std::move(job));
+}
+
+}  // namespace freshet

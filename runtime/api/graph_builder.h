@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/time.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/graph/logical_graph.h"
+#include "runtime/operators/emit.h"
+#include "runtime/operators/operator.h"
+
+namespace freshet {
+
+/// One output of one operator, and how what comes next gets its records.
+struct StreamEnd {
+  uint32_t from = 0;
+  uint32_t output = 0;
+  std::optional<Partitioning>
+      partitioning{};  // None: forward when the parallelisms are equal, otherwise rebalance.
+};
+
+/// Collects what a job's builder writes: the untyped half of DataStream. Throws UsageError when it
+/// is used wrongly.
+class GraphBuilder {
+ public:
+  /// `options` outlives it.
+  GraphBuilder(std::string name, const BuildOptions& options);
+
+  /// Returns the operator's index.
+  uint32_t add(LogicalOperator, std::shared_ptr<const OperatorFactory>);
+
+  /// Enumerator, reader and the edges between them; returns the reader's index.
+  uint32_t add_source(LogicalOperator reader, std::shared_ptr<const OperatorFactory> reader_factory,
+                      std::shared_ptr<const OperatorFactory> enumerator, uint32_t parallelism_max);
+
+  /// Several ends make a union.
+  void connect(const std::vector<StreamEnd>& from, uint32_t to, uint32_t input,
+               const std::shared_ptr<const EdgeType>&);
+
+  void set_name(uint32_t index, std::string name);
+  void set_uid(uint32_t index, std::string uid);
+  void set_parallelism(uint32_t index, uint32_t parallelism);
+  void set_max_parallelism(uint32_t index, uint32_t max_parallelism);
+  void set_slot_sharing_group(uint32_t index, std::string group);
+  void set_chaining(uint32_t index, Chaining);
+  void set_buffer_timeout(uint32_t index, Duration);
+
+  void set_job_name(std::string name) { job_name_ = std::move(name); }
+  void set_job_parallelism(uint32_t parallelism);
+  void set_job_buffer_timeout(Duration);
+  void disable_job_chaining() { chaining_ = false; }
+
+  uint32_t job_parallelism() const { return parallelism_; }
+  const BuildOptions& options() const { return options_; }
+
+  /// What an aggregate does that was not told: the last value in batch, updates in streaming.
+  Emit default_emit() const;
+
+  /// Resolves parallelism, partitioning and settings, and gives ids. The builder is empty
+  /// afterwards.
+  Result<std::shared_ptr<const BuiltJob>> finish();
+
+ private:
+  struct Node {
+    LogicalOperator logical{};
+    std::shared_ptr<const OperatorFactory> factory{};
+    std::optional<uint64_t> buffer_timeout_ms{};  // Of its outputs.
+    uint32_t parallelism_max = 0;                 // 0: any.
+    std::optional<uint32_t> enumerator{};         // Of a reader.
+  };
+  struct Edge {
+    StreamEnd from{};
+    uint32_t to = 0;
+    uint32_t input = 0;
+    bool feedback = false;
+    std::shared_ptr<const EdgeType> type{};
+  };
+
+  void resolve_operators();
+  LogicalEdge resolve_edge(const Edge&) const;
+
+  const BuildOptions& options_;
+  std::string job_name_;
+  uint32_t parallelism_;
+  bool chaining_ = true;
+  std::optional<uint64_t> buffer_timeout_ms_;
+  std::vector<Node> nodes_;
+  std::vector<Edge> edges_;
+};
+
+}  // namespace freshet

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/api/graph_builder.h"
+#include "runtime/api/usage_error.h"
+
+namespace freshet {
+
+/// The settings of the operator that a stream comes from. Each function returns the stream itself.
+/// Throws UsageError behind a union or a change of partitioning, where there is no operator to set.
+template <class Derived>
+class StreamHandle {
+ public:
+  StreamHandle(GraphBuilder& builder, std::vector<StreamEnd> ends)
+      : builder_(&builder), ends_(std::move(ends)) {}
+
+  /// Shown to people.
+  Derived& name(std::string name) { return set(&GraphBuilder::set_name, std::move(name)); }
+  /// Names the operator's state over all versions of the job; unique in the job.
+  Derived& uid(std::string uid) { return set(&GraphBuilder::set_uid, std::move(uid)); }
+  Derived& set_parallelism(uint32_t parallelism) {
+    return set(&GraphBuilder::set_parallelism, parallelism);
+  }
+  Derived& set_max_parallelism(uint32_t max_parallelism) {
+    return set(&GraphBuilder::set_max_parallelism, max_parallelism);
+  }
+  /// Operators of different groups never share a slot.
+  Derived& slot_sharing_group(std::string group) {
+    return set(&GraphBuilder::set_slot_sharing_group, std::move(group));
+  }
+  /// Not chained with what comes before it.
+  Derived& start_new_chain() { return set(&GraphBuilder::set_chaining, Chaining::kHead); }
+  Derived& disable_chaining() { return set(&GraphBuilder::set_chaining, Chaining::kNever); }
+  /// How long a record may wait in the operator's output for others; 0: not at all;
+  /// Duration::max(): until a buffer is full.
+  Derived& set_buffer_timeout(Duration timeout) {
+    return set(&GraphBuilder::set_buffer_timeout, timeout);
+  }
+
+ protected:
+  GraphBuilder& builder() const { return *builder_; }
+  const std::vector<StreamEnd>& ends() const { return ends_; }
+
+  std::vector<StreamEnd> ends_with(Partitioning partitioning) const {
+    std::vector<StreamEnd> ends = ends_;
+    for (StreamEnd& end : ends) end.partitioning = partitioning;
+    return ends;
+  }
+
+  void append_ends(std::vector<StreamEnd>& to, const StreamHandle& other) const {
+    if (other.builder_ != builder_) throw UsageError("streams of different jobs cannot be joined");
+    to.insert(to.end(), other.ends_.begin(), other.ends_.end());
+  }
+
+ private:
+  template <class Value, class Argument>
+  Derived& set(void (GraphBuilder::*setter)(uint32_t, Value), Argument&& value) {
+    if (ends_.size() != 1 || ends_.front().partitioning) {
+      throw UsageError(
+          "a name, uid or other setting must directly follow its operator, not a union or a "
+          "change of partitioning");
+    }
+    (builder_->*setter)(ends_.front().from, std::forward<Argument>(value));
+    return static_cast<Derived&>(*this);
+  }
+
+  GraphBuilder* builder_;
+  std::vector<StreamEnd> ends_;
+};
+
+}  // namespace freshet
