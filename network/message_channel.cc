@@ -89,6 +89,7 @@ class ChannelOfConnection final : public MessageChannel {
   void close_after_sending(Duration linger) override;
   void close() override;
   void detach() override;
+  uint64_t unsent_bytes() const override { return unsent_bytes_; }
   Address remote_address() const override { return connection_->remote_address(); }
 
   // The events, on the mailbox's thread.

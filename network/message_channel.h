@@ -49,6 +49,9 @@ class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
   /// No event comes after this; the connection is closed.
   virtual void detach() = 0;
 
+  /// Bytes given to send() that have not left yet: lets a sender of much keep below kMessageQueueBytesMax.
+  virtual uint64_t unsent_bytes() const = 0;
+
   virtual Address remote_address() const = 0;
 };
 

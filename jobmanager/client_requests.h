@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "jobmanager/blob_server.h"
+#include "jobmanager/control_server.h"
+#include "jobmanager/job_dispatcher.h"
+#include "runtime/base/mailbox.h"
+
+namespace freshet {
+
+/// Answers clients: jobs, cluster, blobs. A request that is well-formed and wrong gets an error as
+/// its answer; anything else closes the connection. Belongs to the main thread.
+class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
+ public:
+  static constexpr size_t kDownloadsMax = 256;  // Under way together.
+
+  ClientRequests(JobDispatcher& jobs, BlobServer& blobs, ControlServer& server, Mailbox& mailbox,
+                 uint64_t epoch)
+      : jobs_(jobs), blobs_(blobs), server_(server), mailbox_(mailbox), epoch_(epoch) {}
+
+  /// True when the message is one that this class answers for peers of this kind.
+  static bool is_for(PeerRole, const proto::Envelope&);
+
+  Status handle(SessionNumber, proto::Envelope);
+  void on_closed(SessionNumber session) { blobs_.forget(session); }
+
+ private:
+  struct Download {
+    SessionNumber session;
+    uint64_t request;
+    std::string hash;
+    uint64_t offset = 0;
+  };
+
+  proto::Envelope answer(const proto::Envelope&);
+  void submit(const proto::Envelope& request, proto::Envelope& reply);
+  void list_jobs(proto::Envelope& reply) const;
+  void get_job(const proto::Envelope& request, proto::Envelope& reply) const;
+  void cancel_job(const proto::Envelope& request, proto::Envelope& reply);
+  void get_cluster(proto::Envelope& reply) const;
+
+  void put_blob(SessionNumber, proto::Envelope);
+  void get_blob(SessionNumber, const proto::Envelope&);
+  void send_next_chunk(Download);
+  void send_chunk(Download, Result<BlobServer::Chunk>);
+  void reply_error(SessionNumber, uint64_t request, const Status&);
+
+  JobDispatcher& jobs_;
+  BlobServer& blobs_;
+  ControlServer& server_;
+  Mailbox& mailbox_;
+  const uint64_t epoch_;
+  size_t downloads_ = 0;
+};
+
+}  // namespace freshet

@@ -1,0 +1,241 @@
+#include "jobmanager/control_messages.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/key_groups.h"
+#include "runtime/graph/text_rules.h"
+#include "runtime/proto/control.pb.h"
+
+namespace freshet::control_messages {
+
+namespace {
+
+constexpr uint32_t kSlotsMax = 65'536;
+constexpr uint64_t kTasksMax = 1 << 20;
+constexpr size_t kTextLengthMax = 4096;
+constexpr size_t kCauseLengthMax = 64 << 10;
+
+void write_job_information(const JobMaster& job, proto::JobInformation* to) {
+  const JobSubmission& submission = job.submission();
+  write(job.id(), to->mutable_job());
+  to->set_name(submission.name);
+  to->set_module_hash(submission.module_hash);
+  to_proto(submission.build, to->mutable_build());
+  to->set_fingerprint(submission.fingerprint);
+  to_proto(submission.graph, to->mutable_graph());
+}
+
+void write_group(const job_commands::GateGroup& group, const ResourceManager& resources,
+                 proto::GateGroup* to) {
+  to->set_dataset(group.dataset.value);
+  for (const TaskManagerId id : group.task_managers) {
+    proto::TaskManagerLocation* location = to->add_task_managers();
+    location->set_task_manager(id.value);
+    const TaskManagerInfo* info = resources.find(id);
+    CHECK(info != nullptr);  // A job loses its slots before anything else is decided.
+    location->set_host(info->data_host);
+    location->set_port(info->data_port);
+  }
+  for (const auto& range : group.producers) {
+    proto::ProducerRange* producers = to->add_producers();
+    producers->set_begin(range.producers.begin);
+    producers->set_end(range.producers.end);
+    producers->set_location(range.location);
+    producers->set_attempt(range.attempt);
+  }
+}
+
+void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) {
+  to->set_records_in(progress.records_in);
+  to->set_records_out(progress.records_out);
+  to->set_bytes_in(progress.bytes_in);
+  to->set_bytes_out(progress.bytes_out);
+}
+
+}  // namespace
+
+void write(const Status& status, proto::StatusProto* to) {
+  to->set_code(static_cast<uint32_t>(status.code()));
+  to->set_message(status.message());
+}
+
+void write(const JobId& id, proto::JobIdProto* to) {
+  to->set_high(id.high);
+  to->set_low(id.low);
+}
+
+void write(const AttemptId& attempt, proto::AttemptProto* to) {
+  write(attempt.job, to->mutable_job());
+  to->set_vertex(attempt.subtask.vertex.value);
+  to->set_subtask(attempt.subtask.index);
+  to->set_attempt(attempt.attempt);
+}
+
+Status read(const proto::StatusProto& from) {
+  if (from.code() == 0) return Status();
+  const bool known = from.code() <= static_cast<uint32_t>(StatusCode::kInternal);
+  return Status(known ? static_cast<StatusCode>(from.code()) : StatusCode::kInternal,
+                from.message().substr(0, kCauseLengthMax));
+}
+
+JobId read(const proto::JobIdProto& from) { return {from.high(), from.low()}; }
+
+AttemptId read(const proto::AttemptProto& from) {
+  return {read(from.job()), {VertexId{from.vertex()}, from.subtask()}, from.attempt()};
+}
+
+ExecutionProgress read(const proto::TaskProgress& from) {
+  return {from.records_in(), from.records_out(), from.bytes_in(), from.bytes_out()};
+}
+
+Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {
+  if (from.task_manager() == 0) return data_loss("a TaskManager without an id");
+  if (from.slots() == 0 || from.slots() > kSlotsMax) {
+    return data_loss(fmt::format("a TaskManager with {} slots", from.slots()));
+  }
+  if (from.data_port() == 0 || from.data_port() > 65'535) {
+    return data_loss(fmt::format("a TaskManager with data port {}", from.data_port()));
+  }
+  for (const std::string* text :
+       {&from.name(), &from.host_id(), &from.data_host(), &from.log_path()}) {
+    if (text->size() > kTextLengthMax) return data_loss("a text of a TaskManager is too long");
+  }
+  TaskManagerInfo info;
+  info.id = TaskManagerId{from.task_manager()};
+  info.name = from.name();
+  info.host_id = from.host_id();
+  info.data_host = from.data_host();
+  info.data_port = static_cast<uint16_t>(from.data_port());
+  info.slots = from.slots();
+  info.pid = from.pid();
+  info.log_path = from.log_path();
+  return info;
+}
+
+Result<TaskStateReport> read(const proto::TaskStateChanged& from) {
+  if (from.state() > static_cast<uint32_t>(TaskState::kFailed)) {
+    return data_loss(fmt::format("no task state has the number {}", from.state()));
+  }
+  TaskStateReport report;
+  report.attempt = read(from.attempt());
+  report.state = static_cast<TaskState>(from.state());
+  report.cause = read(from.cause());
+  if (report.state == TaskState::kFailed && report.cause.ok()) {
+    report.cause = internal_error("the task failed without a cause");
+  }
+  report.operator_name = from.operator_name().substr(0, kTextLengthMax);
+  for (const proto::Committable& committable : from.committables()) {
+    report.committables.push_back({OperatorId{committable.operator_id()}, committable.payload()});
+  }
+  if (from.has_progress()) report.progress = read(from.progress());
+  return report;
+}
+
+ChannelsLostReport read(const proto::ChannelsLost& from) {
+  ChannelsLostReport report;
+  report.consumer = read(from.consumer());
+  report.dataset = DatasetId{from.dataset()};
+  report.producers = {from.producer_begin(), from.producer_end()};
+  report.producer_task_manager = TaskManagerId{from.producer_task_manager()};
+  report.cause = read(from.cause());
+  return report;
+}
+
+Result<JobSubmission> read(const proto::SubmitJob& from) {
+  JobSubmission submission;
+  if (!is_plain_text(from.name())) return invalid_argument("the name of the job is not plain text");
+  submission.name = from.name();
+  submission.module_hash = from.module_hash();
+  submission.fingerprint = from.fingerprint();
+  ASSIGN_OR_RETURN(submission.build, from_proto(from.build()));
+  if (submission.build.parallelism < 1 || submission.build.parallelism > kMaxStatelessParallelism) {
+    return invalid_argument(fmt::format("parallelism {}: it must be from 1 to {}",
+                                        submission.build.parallelism, kMaxStatelessParallelism));
+  }
+  ASSIGN_OR_RETURN(submission.graph, from_proto(from.graph()));
+  uint64_t tasks = 0;
+  for (const JobVertex& vertex : submission.graph.vertices) tasks += vertex.parallelism;
+  if (tasks == 0 || tasks > kTasksMax) {
+    return invalid_argument(
+        fmt::format("a job of {} tasks: it must have from 1 to {}", tasks, kTasksMax));
+  }
+  return submission;
+}
+
+std::string encode(const job_commands::DeployTasks& command, const JobMaster& job,
+                   const ResourceManager& resources) {
+  proto::Envelope envelope;
+  proto::DeployTasks* message = envelope.mutable_deploy_tasks();
+  write_job_information(job, message->mutable_job());
+  for (const auto& group : command.groups) write_group(*group, resources, message->add_groups());
+  for (const job_commands::TaskDeployment& task : command.tasks) {
+    proto::TaskDeployment* to = message->add_tasks();
+    write(task.attempt, to->mutable_attempt());
+    to->set_allocation(task.allocation.value);
+    to->set_slot(task.slot);
+    for (const uint32_t group : task.groups) to->add_groups(group);
+  }
+  return envelope.SerializeAsString();
+}
+
+std::string encode(const job_commands::CancelTasks& command) {
+  proto::Envelope envelope;
+  proto::CancelTasks* message = envelope.mutable_cancel_tasks();
+  for (const AttemptId& attempt : command.attempts) write(attempt, message->add_attempts());
+  return envelope.SerializeAsString();
+}
+
+std::string encode(const job_commands::FinishTasks& command) {
+  proto::Envelope envelope;
+  proto::FinishTasks* message = envelope.mutable_finish_tasks();
+  for (const AttemptId& attempt : command.attempts) write(attempt, message->add_attempts());
+  return envelope.SerializeAsString();
+}
+
+std::string encode(const job_commands::Commit& command, const JobMaster& job) {
+  proto::Envelope envelope;
+  proto::Commit* message = envelope.mutable_commit();
+  message->set_commit_id(command.commit_id);
+  write_job_information(job, message->mutable_job());
+  for (const JobCommittable& committable : command.committables) {
+    proto::Committable* to = message->add_committables();
+    to->set_operator_id(committable.operator_id.value);
+    to->set_payload(committable.payload);
+  }
+  return envelope.SerializeAsString();
+}
+
+std::string encode_release(const JobId& job) {
+  proto::Envelope envelope;
+  write(job, envelope.mutable_release_job()->mutable_job());
+  return envelope.SerializeAsString();
+}
+
+void summarize(const JobMaster& job, proto::JobSummary* to) {
+  const ExecutionGraph& graph = job.graph();
+  write(job.id(), to->mutable_job());
+  to->set_name(job.submission().name);
+  to->set_state(static_cast<uint32_t>(job.state()));
+  to->set_tasks(graph.task_count());
+  to->set_tasks_running(graph.count(TaskState::kRunning));
+  to->set_tasks_finished(graph.count(TaskState::kFinished) + graph.count(TaskState::kEndOfData));
+  to->set_restarts(job.restarts());
+  to->set_source_records(job.source_records());
+  write(job.cause(), to->mutable_cause());
+  to->set_waiting_for(job.waiting_for());
+}
+
+void summarize(const JobMaster& job, uint32_t execution, proto::TaskSummary* to) {
+  const Execution& shown = job.graph().at(execution);
+  const SubtaskId subtask = job.graph().subtask_at(execution);
+  write(AttemptId{job.id(), subtask, shown.attempt}, to->mutable_attempt());
+  to->set_name(job.graph().job_graph().vertices[subtask.vertex.value].name());
+  to->set_state(static_cast<uint32_t>(shown.state));
+  to->set_task_manager(shown.task_manager.value);
+  write_progress(shown.progress, to->mutable_progress());
+}
+
+}  // namespace freshet::control_messages

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobmanager/job_commands.h"
+#include "jobmanager/job_master.h"
+#include "jobmanager/resource_manager.h"
+#include "runtime/base/status.h"
+
+namespace freshet {
+
+namespace proto {
+class AttemptProto;
+class ChannelsLost;
+class JobIdProto;
+class JobSummary;
+class RegisterTaskManager;
+class StatusProto;
+class SubmitJob;
+class TaskProgress;
+class TaskStateChanged;
+class TaskSummary;
+}  // namespace proto
+
+/// Between what travels and what the JobManager thinks in. Reading checks everything that the
+/// JobManager relies on: kDataLoss for what no peer of ours would send, kInvalidArgument for what a
+/// user got wrong.
+namespace control_messages {
+
+void write(const Status&, proto::StatusProto*);
+void write(const JobId&, proto::JobIdProto*);
+void write(const AttemptId&, proto::AttemptProto*);
+
+Status read(const proto::StatusProto&);
+JobId read(const proto::JobIdProto&);
+AttemptId read(const proto::AttemptProto&);
+ExecutionProgress read(const proto::TaskProgress&);
+Result<TaskManagerInfo> read(const proto::RegisterTaskManager&);
+Result<TaskStateReport> read(const proto::TaskStateChanged&);
+ChannelsLostReport read(const proto::ChannelsLost&);
+Result<JobSubmission> read(const proto::SubmitJob&);
+
+/// Whole envelopes, as they are sent. `job` gives the information that all tasks share, `resources`
+/// the addresses.
+std::string encode(const job_commands::DeployTasks&, const JobMaster& job,
+                   const ResourceManager& resources);
+std::string encode(const job_commands::CancelTasks&);
+std::string encode(const job_commands::FinishTasks&);
+std::string encode(const job_commands::Commit&, const JobMaster& job);
+std::string encode_release(const JobId&);
+
+/// Times are filled in by the caller.
+void summarize(const JobMaster&, proto::JobSummary*);
+void summarize(const JobMaster&, uint32_t execution, proto::TaskSummary*);
+
+}  // namespace control_messages
+
+}  // namespace freshet

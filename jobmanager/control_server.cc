@@ -1,0 +1,183 @@
+#include "jobmanager/control_server.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "jobmanager/control_messages.h"
+#include "runtime/base/log.h"
+#include "runtime/proto/control.pb.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr Duration kLinger = 1s;
+
+/// Takes as long for every wrong secret of one length.
+bool equal_in_constant_time(std::string_view given, std::string_view wanted) {
+  uint8_t difference = given.size() == wanted.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); i++) {
+    const char w = wanted.empty() ? '\0' : wanted[i % wanted.size()];
+    difference |= static_cast<uint8_t>(given[i] ^ w);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+ControlServer::ControlServer(Options options, Transport& transport, Mailbox& mailbox,
+                             Handler& handler)
+    : options_(std::move(options)), transport_(transport), mailbox_(mailbox), handler_(handler) {}
+
+Result<Address> ControlServer::listen() {
+  Executor& executor = mailbox_.executor();
+  auto accept = [&executor, weak = weak_from_this()](std::shared_ptr<Connection> connection) {
+    executor.post("control_accepted", [weak, connection = std::move(connection)]() mutable {
+      const auto self = weak.lock();
+      if (self && !self->stopped_) {
+        self->on_accepted(std::move(connection));
+      } else {
+        connection->close();
+      }
+    });
+  };
+  ASSIGN_OR_RETURN(listener_, transport_.listen(options_.bind, std::move(accept)));
+  return listener_->address();
+}
+
+void ControlServer::stop() {
+  mailbox_.assert_on_thread();
+  stopped_ = true;
+  listener_.reset();
+  for (auto& [number, session] : sessions_) {
+    mailbox_.cancel(session.handshake_timer);
+    session.channel->detach();
+  }
+  sessions_.clear();
+  numbers_.clear();
+}
+
+void ControlServer::on_accepted(std::shared_ptr<Connection> connection) {
+  if (sessions_.size() >= options_.connections_max) {
+    LOG_WARN("connection_refused", {{"peer", connection->remote_address().to_string()},
+                                    {"cause", "too many connections"}});
+    connection->close();
+    return;
+  }
+  const SessionNumber number = next_session_++;
+  Session& session = sessions_[number];
+  session.channel = MessageChannel::open(std::move(connection), mailbox_, *this);
+  numbers_[session.channel.get()] = number;
+  session.handshake_timer = mailbox_.schedule(
+      options_.handshake_timeout, "control_handshake_timeout", [weak = weak_from_this(), number] {
+        if (const auto self = weak.lock()) self->on_handshake_timeout(number);
+      });
+}
+
+void ControlServer::on_handshake_timeout(SessionNumber number) {
+  const auto it = sessions_.find(number);
+  if (it == sessions_.end()) return;
+  LOG_WARN("connection_closed", {{"peer", it->second.channel->remote_address().to_string()},
+                                 {"cause", "it did not say who it is in time"}});
+  it->second.channel->close();
+}
+
+Status ControlServer::check_hello(const proto::Hello& hello) const {
+  if (!equal_in_constant_time(hello.secret(), options_.secret)) {
+    return failed_precondition("security.secret differs from the JobManager's");
+  }
+  if (hello.protocol_version() != kControlProtocolVersion ||
+      hello.library_version() != options_.library_version) {
+    return failed_precondition(fmt::format(
+        "version {} (protocol {}) cannot talk to a JobManager of version {} (protocol {})",
+        hello.library_version(), hello.protocol_version(), options_.library_version,
+        kControlProtocolVersion));
+  }
+  if (hello.role() < proto::Hello::TASK_MANAGER || hello.role() > proto::Hello::BLOB_CLIENT) {
+    return invalid_argument("a peer of unknown kind");
+  }
+  return Status();
+}
+
+void ControlServer::on_hello(Session& session, SessionNumber number,
+                             const proto::Envelope& envelope) {
+  if (!envelope.has_hello()) return refuse(number, data_loss("the first message is no Hello"));
+  const Status status = check_hello(envelope.hello());
+  proto::Envelope reply;
+  reply.set_request_id(envelope.request_id());
+  control_messages::write(status, reply.mutable_hello_reply()->mutable_status());
+  if (status.ok()) reply.mutable_hello_reply()->set_job_manager_epoch(options_.epoch);
+  session.channel->send(reply.SerializeAsString());
+  if (!status.ok()) {
+    LOG_WARN("connection_refused",
+             {{"peer", session.channel->remote_address().to_string()}, {"cause", status}});
+    session.channel->close_after_sending(kLinger);
+    return;
+  }
+  session.role = static_cast<PeerRole>(envelope.hello().role());
+  if (session.role != PeerRole::kTaskManager) set_established(number);
+}
+
+void ControlServer::refuse(SessionNumber number, const Status& why) {
+  const auto it = sessions_.find(number);
+  if (it == sessions_.end()) return;
+  LOG_WARN("connection_closed",
+           {{"peer", it->second.channel->remote_address().to_string()}, {"cause", why}});
+  it->second.channel->close_after_sending(kLinger);
+}
+
+void ControlServer::on_message(const std::shared_ptr<MessageChannel>& channel,
+                               std::string payload) {
+  const auto it = numbers_.find(channel.get());
+  if (it == numbers_.end()) return;
+  const SessionNumber number = it->second;
+  Session& session = sessions_.at(number);
+  proto::Envelope envelope;
+  if (!envelope.ParseFromString(payload)) {
+    return refuse(number, data_loss("a message that cannot be parsed"));
+  }
+  if (session.role == PeerRole::kUnknown) return on_hello(session, number, envelope);
+  const Status status = handler_.on_message(number, session.role, std::move(envelope));
+  if (!status.ok()) refuse(number, status);
+}
+
+void ControlServer::on_closed(const std::shared_ptr<MessageChannel>& channel, const Status& why) {
+  const auto it = numbers_.find(channel.get());
+  if (it == numbers_.end()) return;
+  const SessionNumber number = it->second;
+  Session session = std::move(sessions_.at(number));
+  mailbox_.cancel(session.handshake_timer);
+  numbers_.erase(it);
+  sessions_.erase(number);
+  if (session.role == PeerRole::kUnknown) {
+    LOG_WARN("connection_ended_early",
+             {{"peer", channel->remote_address().to_string()}, {"cause", why}});
+    return;
+  }
+  handler_.on_closed(number, session.role, why);
+}
+
+void ControlServer::send(SessionNumber number, std::string message) {
+  const auto it = sessions_.find(number);
+  if (it != sessions_.end()) it->second.channel->send(std::move(message));
+}
+
+uint64_t ControlServer::unsent_bytes(SessionNumber number) const {
+  const auto it = sessions_.find(number);
+  return it == sessions_.end() ? 0 : it->second.channel->unsent_bytes();
+}
+
+void ControlServer::set_established(SessionNumber number) {
+  const auto it = sessions_.find(number);
+  if (it == sessions_.end()) return;
+  mailbox_.cancel(it->second.handshake_timer);
+  it->second.handshake_timer = TimerId{};
+}
+
+void ControlServer::close(SessionNumber number) {
+  const auto it = sessions_.find(number);
+  if (it != sessions_.end()) it->second.channel->close_after_sending(kLinger);
+}
+
+}  // namespace freshet

@@ -1,0 +1,220 @@
+#include "jobmanager/job_dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "jobmanager/control_messages.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+JobDispatcher::JobDispatcher(Options options, Outlet& outlet, Mailbox& mailbox, Clock& clock,
+                             Random& random)
+    : options_(std::move(options)),
+      outlet_(outlet),
+      mailbox_(mailbox),
+      clock_(clock),
+      random_(random) {}
+
+void JobDispatcher::stop() {
+  for (const auto& record : jobs_) mailbox_.cancel(record->timer);
+}
+
+Result<JobId> JobDispatcher::submit(JobSubmission submission) {
+  const auto running_jobs =
+      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& r) { return r->ended == 0; });
+  if (static_cast<size_t>(running_jobs) >= kRunningJobsMax) {
+    return resource_exhausted(fmt::format("{} jobs are running already", running_jobs));
+  }
+  Configuration configuration = options_.configuration;
+  for (const auto& [name, value] : submission.build.configuration) {
+    RETURN_IF_ERROR(configuration.set(name, value));
+  }
+  ASSIGN_OR_RETURN(auto backoff, make_restart_backoff(configuration, random_));
+  Duration slot_timeout = options_.slot_timeout;
+  if (configuration.has(config::kSlotTimeout)) {
+    ASSIGN_OR_RETURN(slot_timeout, configuration.duration(config::kSlotTimeout));
+  }
+  const JobId id = JobId::random(random_);
+  JobMaster::Options options{id, std::move(submission), slot_timeout};
+  auto record = std::make_unique<JobRecord>();
+  record->master = std::make_unique<JobMaster>(std::move(options), std::move(backoff));
+  record->submitted = clock_.epoch_millis();
+  JobRecord& added = *jobs_.emplace_back(std::move(record));
+  const TimePoint now = mailbox_.now();
+  for (const TaskManagerInfo& info : resources_.task_managers()) {
+    apply(added, added.master->on_task_manager_registered(now, info.id));
+  }
+  apply(added, added.master->start(now));
+  settle();
+  return id;
+}
+
+Status JobDispatcher::cancel(JobId id) {
+  const auto it = std::find_if(jobs_.begin(), jobs_.end(),
+                               [&](const auto& r) { return r->master->id() == id; });
+  if (it == jobs_.end()) return not_found("no job has the id " + id.to_string());
+  Result<JobCommands> commands = (*it)->master->cancel(mailbox_.now());
+  if (!commands.ok()) return commands.status();
+  apply(**it, std::move(commands).value());
+  settle();
+  return Status();
+}
+
+void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
+  resources_.add(info);
+  for (const auto& record : jobs_) {
+    if (record->ended != 0) continue;
+    apply(*record, record->master->on_task_manager_registered(mailbox_.now(), info.id));
+  }
+  settle();
+}
+
+void JobDispatcher::on_task_manager_lost(TaskManagerId id, const Status& why) {
+  resources_.remove(id);
+  for (const auto& record : jobs_) {
+    if (record->ended != 0) continue;
+    apply(*record, record->master->on_task_manager_lost(mailbox_.now(), id, why));
+  }
+  settle();
+}
+
+void JobDispatcher::on_task_state(TaskManagerId from, TaskStateReport report) {
+  JobRecord* record = running(report.attempt.job);
+  if (record == nullptr) return;
+  apply(*record, record->master->on_task_state(mailbox_.now(), from, std::move(report)));
+  settle();
+}
+
+void JobDispatcher::on_hosted(TaskManagerId from, const std::vector<AttemptId>& hosted) {
+  std::map<JobId, std::vector<AttemptId>> by_job;
+  for (const AttemptId& attempt : hosted) by_job[attempt.job].push_back(attempt);
+  for (const auto& [job, attempts] : by_job) {
+    if (find(job) != nullptr) continue;  // An ended one was told to end, on this connection.
+    LOG_WARN("unknown_job_released", {{"job", job}, {"task_manager", from}});
+    const job_commands::CancelTasks cancel{from, attempts};
+    outlet_.send_to_task_manager(from, control_messages::encode(cancel));
+    outlet_.send_to_task_manager(from, control_messages::encode_release(job));
+  }
+  for (const auto& record : jobs_) {
+    if (record->ended != 0) continue;
+    apply(*record, record->master->on_hosted(mailbox_.now(), from, by_job[record->master->id()]));
+  }
+  settle();
+}
+
+void JobDispatcher::on_progress(TaskManagerId from, const AttemptId& attempt,
+                                const ExecutionProgress& progress) {
+  if (JobRecord* record = running(attempt.job)) {
+    record->master->on_progress(from, attempt, progress);
+  }
+}
+
+void JobDispatcher::on_channels_lost(TaskManagerId from, const ChannelsLostReport& report) {
+  JobRecord* record = running(report.consumer.job);
+  if (record == nullptr) return;
+  apply(*record, record->master->on_channels_lost(mailbox_.now(), from, report));
+  settle();
+}
+
+void JobDispatcher::on_commit_done(TaskManagerId from, JobId job, uint64_t commit_id,
+                                   const Status& status) {
+  JobRecord* record = running(job);
+  if (record == nullptr) return;
+  apply(*record, record->master->on_commit_done(mailbox_.now(), from, commit_id, status));
+  settle();
+}
+
+const JobRecord* JobDispatcher::find(JobId id) const {
+  for (const auto& record : jobs_) {
+    if (record->master->id() == id) return record.get();
+  }
+  return nullptr;
+}
+
+JobRecord* JobDispatcher::running(JobId id) {
+  for (const auto& record : jobs_) {
+    if (record->ended == 0 && record->master->id() == id) return record.get();
+  }
+  return nullptr;
+}
+
+void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
+  for (const JobCommand& command : commands) carry_out(record, command);
+  after_event(record);
+}
+
+void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
+  namespace jc = job_commands;
+  namespace cm = control_messages;
+  const JobMaster& job = *record.master;
+  if (const auto* c = std::get_if<jc::RequireSlots>(&command)) {
+    resources_.require(job.id(), c->total);
+  } else if (const auto* d = std::get_if<jc::DeployTasks>(&command)) {
+    outlet_.send_to_task_manager(d->to, cm::encode(*d, job, resources_));
+  } else if (const auto* cancel = std::get_if<jc::CancelTasks>(&command)) {
+    outlet_.send_to_task_manager(cancel->to, cm::encode(*cancel));
+  } else if (const auto* finish = std::get_if<jc::FinishTasks>(&command)) {
+    outlet_.send_to_task_manager(finish->to, cm::encode(*finish));
+  } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {
+    outlet_.send_to_task_manager(commit->to, cm::encode(*commit, job));
+  } else {
+    outlet_.send_to_all_task_managers(cm::encode_release(job.id()));
+  }
+}
+
+void JobDispatcher::settle() {
+  for (std::vector<JobId> to_tell = resources_.assign(); !to_tell.empty();
+       to_tell = resources_.assign()) {
+    for (const JobId& id : to_tell) {
+      JobRecord* record = running(id);
+      if (record == nullptr) continue;
+      apply(*record, record->master->on_slots(mailbox_.now(), resources_.slots_of(id)));
+    }
+  }
+  drop_oldest_ended();
+}
+
+void JobDispatcher::after_event(JobRecord& record) {
+  if (record.ended == 0 && is_terminal(record.master->state())) {
+    record.ended = clock_.epoch_millis();
+  }
+  set_timer(record);
+  outlet_.on_job_event(*record.master);
+}
+
+void JobDispatcher::set_timer(JobRecord& record) {
+  const std::optional<TimePoint> due = record.master->deadline();
+  if (due == record.timer_due) return;
+  mailbox_.cancel(record.timer);
+  record.timer = TimerId{};
+  record.timer_due = due;
+  if (!due) return;
+  const Duration wait = std::max(Duration::zero(), *due - mailbox_.now());
+  record.timer =
+      mailbox_.schedule(wait, "job_deadline", [weak = weak_from_this(), id = record.master->id()] {
+        if (const auto self = weak.lock()) self->on_timer(id);
+      });
+}
+
+void JobDispatcher::on_timer(JobId id) {
+  JobRecord* record = running(id);
+  if (record == nullptr) return;
+  record->timer_due.reset();
+  apply(*record, record->master->on_time(mailbox_.now()));
+  settle();
+}
+
+void JobDispatcher::drop_oldest_ended() {
+  auto ended =
+      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& r) { return r->ended != 0; });
+  for (; static_cast<size_t>(ended) > kEndedJobsMax; ended--) {
+    jobs_.erase(
+        std::find_if(jobs_.begin(), jobs_.end(), [](const auto& r) { return r->ended != 0; }));
+  }
+}
+
+}  // namespace freshet

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobmanager/job_master.h"
+#include "jobmanager/resource_manager.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/configuration.h"
+#include "runtime/base/mailbox.h"
+#include "runtime/base/random.h"
+
+namespace freshet {
+
+/// A job with what its JobMaster must not know: wall-clock times and timers.
+struct JobRecord {
+  std::unique_ptr<JobMaster> master;
+  EpochMillis submitted = 0;
+  EpochMillis ended = 0;  // 0: not yet.
+  TimerId timer;
+  std::optional<TimePoint> timer_due;
+};
+
+/// Brings events to the JobMasters and the ResourceManager and carries out what they decide.
+/// Belongs to the main thread.
+class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
+ public:
+  static constexpr size_t kRunningJobsMax = 1000;
+  static constexpr size_t kEndedJobsMax = 100;  // Kept for those who ask; the oldest go first.
+
+  struct Options {
+    Duration slot_timeout;
+    Configuration configuration;  // Of the JobManager; a job's own settings go before it.
+  };
+  class Outlet {
+   public:
+    virtual ~Outlet() = default;
+    /// Nothing happens when the TaskManager has gone meanwhile: that is an event of its own.
+    virtual void send_to_task_manager(TaskManagerId, std::string message) = 0;
+    virtual void send_to_all_task_managers(const std::string& message) = 0;
+    /// After each event of a job, with all its commands carried out: for those who watch
+    /// invariants.
+    virtual void on_job_event(const JobMaster&) = 0;
+  };
+
+  JobDispatcher(Options options, Outlet& outlet, Mailbox& mailbox, Clock& clock, Random& random);
+
+  /// Ends all timers. No event afterwards.
+  void stop();
+
+  /// Refused with kInvalidArgument when the job's restart settings make no sense.
+  Result<JobId> submit(JobSubmission);
+  Status cancel(JobId);
+
+  void on_task_manager_registered(const TaskManagerInfo&);
+  void on_task_manager_lost(TaskManagerId, const Status& why);
+  void on_task_state(TaskManagerId from, TaskStateReport);
+  /// All attempts that a TaskManager runs, of all jobs.
+  void on_hosted(TaskManagerId from, const std::vector<AttemptId>& hosted);
+  void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
+  void on_channels_lost(TaskManagerId from, const ChannelsLostReport&);
+  void on_commit_done(TaskManagerId from, JobId, uint64_t commit_id, const Status&);
+
+  /// In the order of submission.
+  const std::vector<std::unique_ptr<JobRecord>>& jobs() const { return jobs_; }
+  const JobRecord* find(JobId) const;
+  const ResourceManager& resources() const { return resources_; }
+
+ private:
+  JobRecord* running(JobId);
+  void apply(JobRecord&, JobCommands);
+  void carry_out(JobRecord&, const JobCommand&);
+  /// Gives out slots until nothing changes any more.
+  void settle();
+  void after_event(JobRecord&);
+  void set_timer(JobRecord&);
+  void on_timer(JobId);
+  void drop_oldest_ended();
+
+  const Options options_;
+  Outlet& outlet_;
+  Mailbox& mailbox_;
+  Clock& clock_;
+  Random& random_;
+  ResourceManager resources_;
+  std::vector<std::unique_ptr<JobRecord>> jobs_;
+};
+
+}  // namespace freshet

@@ -1,0 +1,331 @@
+#include "jobmanager/job_manager.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <map>
+#include <utility>
+
+#include "jobmanager/blob_server.h"
+#include "jobmanager/client_requests.h"
+#include "jobmanager/control_messages.h"
+#include "jobmanager/control_server.h"
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+#include "runtime/proto/control.pb.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr size_t kTaskManagersMax = 10'000;
+
+Status not_expected(PeerRole role) {
+  return data_loss(
+      fmt::format("a message that a peer of kind {} does not send", static_cast<int>(role)));
+}
+
+}  // namespace
+
+/// Lives until the last function that was posted for it has run.
+class JobManager::Shell final : public std::enable_shared_from_this<JobManager::Shell>,
+                                public ControlServer::Handler,
+                                public JobDispatcher::Outlet {
+ public:
+  Shell(Options options, Transport& transport, Executor& main, Executor& io, Clock& clock,
+        Random& random, FileSystem& files, Faults& faults)
+      : options_(std::move(options)),
+        transport_(transport),
+        io_(io),
+        clock_(clock),
+        random_(random.fork()),
+        files_(files),
+        faults_(faults),
+        mailbox_(main) {}
+
+  Result<Address> start();
+  void stop(UniqueFunction<void()> stopped);
+  Mailbox& mailbox() { return mailbox_; }
+  const JobDispatcher& jobs() const { return *jobs_; }
+  void observe(UniqueFunction<void(const JobMaster&)> observer) { observer_ = std::move(observer); }
+
+ private:
+  struct Link {
+    SessionNumber session = 0;
+    TimePoint last_heard;
+  };
+
+  Status on_message(SessionNumber, PeerRole, proto::Envelope) override;
+  void on_closed(SessionNumber, PeerRole, const Status& why) override;
+  void send_to_task_manager(TaskManagerId, std::string message) override;
+  void send_to_all_task_managers(const std::string& message) override;
+  void on_job_event(const JobMaster& job) override {
+    if (observer_) observer_(job);
+  }
+
+  Status on_task_manager_message(SessionNumber, proto::Envelope&);
+  Status on_register(SessionNumber, const proto::RegisterTaskManager&);
+  Status reply_to_register(SessionNumber, TaskManagerId);
+  Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
+  void lose(TaskManagerId, const Status& why);
+  void schedule_heartbeat_check();
+  void check_heartbeats();
+
+  const Options options_;
+  Transport& transport_;
+  Executor& io_;
+  Clock& clock_;
+  const std::unique_ptr<Random> random_;
+  FileSystem& files_;
+  Faults& faults_;
+  Mailbox mailbox_;
+  Duration heartbeat_interval_{};
+  Duration heartbeat_timeout_{};
+  TimerId heartbeat_timer_;
+  bool stopped_ = false;
+
+  std::shared_ptr<ControlServer> server_;
+  std::shared_ptr<BlobServer> blobs_;
+  std::shared_ptr<JobDispatcher> jobs_;
+  std::shared_ptr<ClientRequests> clients_;
+  std::map<TaskManagerId, Link> links_;
+  std::map<SessionNumber, TaskManagerId> task_manager_of_;  // Registered sessions.
+  UniqueFunction<void(const JobMaster&)> observer_;
+};
+
+Result<Address> JobManager::Shell::start() {
+  const Configuration& c = options_.configuration;
+  ASSIGN_OR_RETURN(heartbeat_interval_, c.duration(config::kHeartbeatInterval));
+  ASSIGN_OR_RETURN(heartbeat_timeout_, c.duration(config::kHeartbeatTimeout));
+  ASSIGN_OR_RETURN(const Duration slot_timeout, c.duration(config::kSlotTimeout));
+  RETURN_IF_ERROR(make_restart_backoff(c, *random_).status());
+  if (heartbeat_interval_ <= Duration::zero() || heartbeat_timeout_ <= heartbeat_interval_) {
+    return invalid_argument(fmt::format("{} must be longer than {}, and both more than 0",
+                                        config::kHeartbeatTimeout.name,
+                                        config::kHeartbeatInterval.name));
+  }
+  ControlServer::Options server;
+  server.bind = options_.bind;
+  server.secret = c.text(config::kSecret);
+  server.library_version = FRESHET_VERSION;
+  server.epoch = random_->next();
+  server_ = std::make_shared<ControlServer>(server, transport_, mailbox_, *this);
+  BlobServer::Options blobs;
+  blobs.directory = options_.state_dir + "/blobs";
+  blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);
+  jobs_ = std::make_shared<JobDispatcher>(JobDispatcher::Options{slot_timeout, c}, *this, mailbox_,
+                                          clock_, *random_);
+  clients_ = std::make_shared<ClientRequests>(*jobs_, *blobs_, *server_, mailbox_, server.epoch);
+  ASSIGN_OR_RETURN(const Address address, server_->listen());
+  mailbox_.post("jobmanager_start", [self = shared_from_this(), address] {
+    LOG_INFO("jobmanager_started", {{"address", address.to_string()}});
+    if (self->stopped_) return;
+    self->blobs_->start();
+    self->schedule_heartbeat_check();
+  });
+  return address;
+}
+
+void JobManager::Shell::stop(UniqueFunction<void()> stopped) {
+  mailbox_.assert_on_thread();
+  stopped_ = true;
+  LOG_INFO("jobmanager_stopped", {{"task_managers", links_.size()}});
+  mailbox_.cancel(heartbeat_timer_);
+  links_.clear();
+  task_manager_of_.clear();
+  server_->stop();
+  jobs_->stop();
+  blobs_->stop([self = shared_from_this(), stopped = std::move(stopped)]() mutable {
+    if (stopped) stopped();
+  });
+}
+
+// ---- Sessions
+// -------------------------------------------------------------------------------------
+
+Status JobManager::Shell::on_message(SessionNumber session, PeerRole role,
+                                     proto::Envelope envelope) {
+  mailbox_.assert_on_thread();
+  if (ClientRequests::is_for(role, envelope)) return clients_->handle(session, std::move(envelope));
+  if (role != PeerRole::kTaskManager) return not_expected(role);
+  return on_task_manager_message(session, envelope);
+}
+
+void JobManager::Shell::on_closed(SessionNumber session, PeerRole, const Status& why) {
+  clients_->on_closed(session);
+  const auto it = task_manager_of_.find(session);
+  if (it == task_manager_of_.end()) return;
+  const TaskManagerId id = it->second;
+  lose(id, unavailable(why.ok() || why.code() == StatusCode::kAborted
+                           ? "the connection was closed"
+                           : "the connection was lost: " + why.message()));
+}
+
+void JobManager::Shell::lose(TaskManagerId id, const Status& why) {
+  const auto it = links_.find(id);
+  if (it == links_.end()) return;
+  LOG_WARN("task_manager_lost", {{"task_manager", id}, {"cause", why}});
+  const SessionNumber session = it->second.session;
+  task_manager_of_.erase(session);
+  links_.erase(it);
+  server_->close(session);
+  jobs_->on_task_manager_lost(id, why);
+}
+
+void JobManager::Shell::send_to_task_manager(TaskManagerId id, std::string message) {
+  const auto it = links_.find(id);
+  if (it != links_.end()) server_->send(it->second.session, std::move(message));
+}
+
+void JobManager::Shell::send_to_all_task_managers(const std::string& message) {
+  for (const auto& [id, link] : links_) server_->send(link.session, message);
+}
+
+// ---- TaskManagers
+// ---------------------------------------------------------------------------------
+
+Status JobManager::Shell::on_task_manager_message(SessionNumber session,
+                                                  proto::Envelope& envelope) {
+  if (envelope.has_register_task_manager()) {
+    return on_register(session, envelope.register_task_manager());
+  }
+  const auto it = task_manager_of_.find(session);
+  if (it == task_manager_of_.end()) return data_loss("a TaskManager that has not registered");
+  const TaskManagerId id = it->second;
+  links_.at(id).last_heard = mailbox_.now();
+  switch (envelope.message_case()) {
+    case proto::Envelope::kHeartbeat:
+      return on_heartbeat(session, id, envelope.heartbeat());
+    case proto::Envelope::kTaskStateChanged: {
+      ASSIGN_OR_RETURN(TaskStateReport report,
+                       control_messages::read(envelope.task_state_changed()));
+      jobs_->on_task_state(id, std::move(report));
+      return Status();
+    }
+    case proto::Envelope::kCommitDone: {
+      const proto::CommitDone& done = envelope.commit_done();
+      jobs_->on_commit_done(id, control_messages::read(done.job()), done.commit_id(),
+                            control_messages::read(done.status()));
+      return Status();
+    }
+    case proto::Envelope::kChannelsLost:
+      jobs_->on_channels_lost(id, control_messages::read(envelope.channels_lost()));
+      return Status();
+    case proto::Envelope::kJobReleased:
+      return Status();
+    default:
+      return not_expected(PeerRole::kTaskManager);
+  }
+}
+
+Status JobManager::Shell::on_register(SessionNumber session,
+                                      const proto::RegisterTaskManager& message) {
+  if (task_manager_of_.contains(session)) return data_loss("a TaskManager registers twice");
+  ASSIGN_OR_RETURN(const TaskManagerInfo info, control_messages::read(message));
+  if (links_.size() >= kTaskManagersMax) return resource_exhausted("too many TaskManagers");
+  lose(info.id, unavailable("it registered again"));
+  links_[info.id] = Link{session, mailbox_.now()};
+  task_manager_of_[session] = info.id;
+  server_->set_established(session);
+  LOG_INFO("task_manager_registered", {{"task_manager", info.id},
+                                       {"name", info.name},
+                                       {"host", info.host_id},
+                                       {"slots", info.slots}});
+  RETURN_IF_ERROR(reply_to_register(session, info.id));
+  // Whatever it still runs belongs to a connection that was lost: those tasks have failed.
+  job_commands::CancelTasks stale{info.id, {}};
+  for (const proto::AttemptProto& attempt : message.hosted()) {
+    stale.attempts.push_back(control_messages::read(attempt));
+  }
+  if (!stale.attempts.empty()) send_to_task_manager(info.id, control_messages::encode(stale));
+  jobs_->on_task_manager_registered(info);
+  return Status();
+}
+
+Status JobManager::Shell::reply_to_register(SessionNumber session, TaskManagerId id) {
+  try {
+    faults_.at("register.before_reply");
+  } catch (const std::exception& error) {
+    links_.erase(id);
+    task_manager_of_.erase(session);
+    return internal_error(error.what());
+  }
+  proto::Envelope envelope;
+  proto::RegisterReply* reply = envelope.mutable_register_reply();
+  control_messages::write(Status(), reply->mutable_status());
+  reply->set_heartbeat_interval_ms(static_cast<uint64_t>(to_millis(heartbeat_interval_)));
+  reply->set_heartbeat_timeout_ms(static_cast<uint64_t>(to_millis(heartbeat_timeout_)));
+  server_->send(session, envelope.SerializeAsString());
+  return Status();
+}
+
+Status JobManager::Shell::on_heartbeat(SessionNumber session, TaskManagerId id,
+                                       const proto::Heartbeat& heartbeat) {
+  proto::Envelope envelope;
+  envelope.mutable_heartbeat_reply()->set_sequence(heartbeat.sequence());
+  server_->send(session, envelope.SerializeAsString());
+  for (const proto::TaskProgress& progress : heartbeat.progress()) {
+    jobs_->on_progress(id, control_messages::read(progress.attempt()),
+                       control_messages::read(progress));
+  }
+  std::vector<AttemptId> hosted;
+  for (const proto::AttemptProto& attempt : heartbeat.hosted()) {
+    hosted.push_back(control_messages::read(attempt));
+  }
+  jobs_->on_hosted(id, hosted);
+  return Status();
+}
+
+void JobManager::Shell::schedule_heartbeat_check() {
+  heartbeat_timer_ =
+      mailbox_.schedule(heartbeat_interval_, "heartbeat_check", [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->check_heartbeats();
+      });
+}
+
+void JobManager::Shell::check_heartbeats() {
+  if (stopped_) return;
+  std::vector<TaskManagerId> silent;
+  for (const auto& [id, link] : links_) {
+    if (mailbox_.now() - link.last_heard > heartbeat_timeout_) silent.push_back(id);
+  }
+  for (const TaskManagerId id : silent) {
+    lose(id, unavailable("no heartbeat for " + format_duration(heartbeat_timeout_)));
+  }
+  schedule_heartbeat_check();
+}
+
+// ---- JobManager
+// -----------------------------------------------------------------------------------
+
+JobManager::JobManager(Options options, Transport& transport, Executor& main, Executor& io,
+                       Clock& clock, Random& random, FileSystem& files, Faults& faults)
+    : shell_(std::make_shared<Shell>(std::move(options), transport, main, io, clock, random, files,
+                                     faults)) {}
+
+JobManager::~JobManager() { CHECK(!started_ || stopped_); }
+
+Result<Address> JobManager::start() {
+  CHECK(!started_);
+  Result<Address> address = shell_->start();
+  started_ = address.ok();
+  return address;
+}
+
+void JobManager::stop(UniqueFunction<void()> stopped) {
+  if (!started_ || stopped_) return;
+  stopped_ = true;
+  if (shell_->mailbox().executor().on_thread()) return shell_->stop(std::move(stopped));
+  shell_->mailbox().post("jobmanager_stop",
+                         [shell = shell_, stopped = std::move(stopped)]() mutable {
+                           shell->stop(std::move(stopped));
+                         });
+}
+
+const JobDispatcher& JobManager::jobs() const { return shell_->jobs(); }
+
+void JobManager::observe(UniqueFunction<void(const JobMaster&)> observer) {
+  shell_->observe(std::move(observer));
+}
+
+}  // namespace freshet

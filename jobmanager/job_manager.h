@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobmanager/job_dispatcher.h"
+#include "network/transport.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/configuration.h"
+#include "runtime/base/executor.h"
+#include "runtime/base/faults.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/random.h"
+#include "runtime/base/unique_function.h"
+
+namespace freshet {
+
+/// The JobManager of a cluster: its control port, its TaskManagers, its jobs, its blobs. A shell:
+/// JobMaster and ResourceManager decide, this translates messages to events and commands to
+/// messages, and keeps timers.
+///
+/// All work happens on `main`. start() and stop() may be called on any thread; everything handed in
+/// outlives the executors.
+class JobManager {
+ public:
+  struct Options {
+    Address bind;
+    std::string state_dir;  // Blobs lie below it.
+    Configuration configuration;
+  };
+
+  JobManager(Options options, Transport& transport, Executor& main, Executor& io, Clock& clock,
+             Random& random, FileSystem& files, Faults& faults);
+  /// Only after stop().
+  ~JobManager();
+
+  /// Opens the control port and returns where it is; a setting that makes no sense is
+  /// kInvalidArgument. Once.
+  Result<Address> start();
+
+  /// Closes all connections and removes what was stored; `stopped` runs on `main` after that.
+  /// Further calls do nothing.
+  void stop(UniqueFunction<void()> stopped = {});
+
+  /// On the main thread, for tests and simulation: what the JobManager knows now.
+  const JobDispatcher& jobs() const;
+  /// Calls `observer` on the main thread after each event of each job. Before start().
+  void observe(UniqueFunction<void(const JobMaster&)> observer);
+
+ private:
+  class Shell;
+  const std::shared_ptr<Shell> shell_;
+  bool started_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace freshet
