@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/base/file_system.h"
+#include "tests/sim/sim_executor.h"
+
+namespace freshet::sim {
+
+/// The files of a host as one process sees them: what it does after its death is refused and leaves
+/// no trace.
+class SimFileSystem final : public FileSystem {
+ public:
+  SimFileSystem(FileSystem& files, std::shared_ptr<const Liveness> process)
+      : files_(files), process_(std::move(process)) {}
+
+  Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
+  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override;
+  Result<FileInfo> info(const std::string& path) override;
+  Result<std::vector<FileInfo>> list(const std::string& directory) override;
+  Status create_directories(const std::string& path) override;
+  Status create_new_directory(const std::string& path) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Status remove_empty_directory(const std::string& path) override;
+  Status remove_all(const std::string& path) override;
+
+ private:
+  class Writer;
+
+  Status refuse_dead(const std::string& path) const;
+
+  FileSystem& files_;
+  const std::shared_ptr<const Liveness> process_;
+};
+
+}  // namespace freshet::sim

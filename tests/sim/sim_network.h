@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "network/transport.h"
+#include "runtime/base/ids.h"
+#include "tests/sim/sim_executor.h"
+
+namespace freshet::sim {
+
+/// One start of a process. Zero names none.
+using SimProcessId = Id<struct SimProcessTag, uint64_t>;
+
+/// The wires between the processes of a world. It fails like TCP: bytes are late, cut anywhere,
+/// held back, or lost with their connection; what arrives on a connection is a prefix of what was
+/// sent.
+///
+/// All addresses are one name space, so that hosts of a world all look like the loopback of one
+/// machine.
+class SimNetwork {
+ public:
+  explicit SimNetwork(SimEventQueue& queue);
+  ~SimNetwork();
+
+  /// The transport of one process. Its events run on `executor`, which outlives it.
+  std::unique_ptr<Transport> make_transport(SimProcessId id,
+                                            std::shared_ptr<const Liveness> process,
+                                            SimExecutor& executor);
+
+  /// One way, per chunk, uniform. The default is a fast local network: 20 to 500 us.
+  void set_latency(Duration minimum, Duration maximum);
+
+  /// Nothing sent between the two arrives before `duration` has passed; nothing is lost.
+  void clog(SimProcessId a, SimProcessId b, Duration duration);
+
+  /// Their connections become half-open: bytes are lost and neither is told, also not when the
+  /// other closes or dies. New connections time out. After heal() new connections work; the old
+  /// ones stay dead.
+  void split(SimProcessId a, SimProcessId b);
+  void heal(SimProcessId a, SimProcessId b);
+
+  /// Resets all their connections; what is under way is cut at any byte. Returns how many there
+  /// were.
+  size_t reset(SimProcessId a, SimProcessId b);
+
+  /// Resets a connection from `from` to `to` after exactly so many more bytes in that direction,
+  /// over all their connections.
+  void cut_after(SimProcessId from, SimProcessId to, uint64_t bytes);
+
+  /// The process died: its ports close and its peers see resets. `told` false: its host died too,
+  /// nobody is told.
+  void drop(SimProcessId id, bool told);
+
+  /// What the connections of a dead process hold of it.
+  std::vector<std::shared_ptr<ConnectionHandler>> take_handlers(SimProcessId id);
+
+  /// Connections that neither end has closed.
+  size_t open_connections() const;
+
+ private:
+  struct State;
+  struct Endpoint;
+  class End;
+  class SimListener;
+  class SimTransport;
+
+  const std::shared_ptr<State> state_;  // Shared with connections, listeners and transports.
+};
+
+}  // namespace freshet::sim

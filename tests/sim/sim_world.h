@@ -1,0 +1,109 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/memory_file_system.h"
+#include "tests/sim/sim_event_queue.h"
+#include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_file_system.h"
+#include "tests/sim/sim_log.h"
+#include "tests/sim/sim_network.h"
+
+namespace freshet::sim {
+
+class SimWorld;
+
+/// A machine: its files outlive its processes.
+struct SimHost {
+  std::string name;  // Of the machine and its boot.
+  MemoryFileSystem files;
+};
+
+/// One start of a process, with everything that product code is handed in there. It lives until the
+/// end of the world, also when it is dead: what it was made of is then abandoned, never destroyed,
+/// for no destructor runs in a killed process.
+class SimProcess final : public FaultVictim {
+ public:
+  SimProcess(SimWorld& world, SimHost& host, SimProcessId id, std::string name);
+  ~SimProcess() override;
+  SimProcess(const SimProcess&) = delete;
+  SimProcess& operator=(const SimProcess&) = delete;
+
+  SimProcessId id() const { return id_; }
+  const std::string& name() const { return name_; }
+  SimHost& host() { return host_; }
+  bool alive() const { return life_->alive; }
+
+  /// A new thread.
+  SimExecutor& add_executor();
+
+  Transport& transport() { return *transport_; }
+  FileSystem& file_system() { return *file_system_; }
+  const Clock& clock() const;
+  Random& random() { return *random_; }
+  Faults& faults() { return faults_; }
+
+  /// Keeps the objects of the running program. Set once.
+  void run(std::shared_ptr<void> program) { program_ = std::move(program); }
+
+  /// As by kill -9: may be called in the middle of one of its own functions. Peers see resets.
+  void crash() override;
+
+  /// As by the loss of its machine: peers see nothing.
+  void vanish();
+
+  /// As by SIGSTOP and, later, SIGCONT.
+  void pause(Duration duration) override;
+
+  /// After an orderly shutdown by the program itself: destroys it and whatever still waits.
+  void exit();
+
+ private:
+  struct Grave;
+
+  void die(bool told);
+  void bury();
+
+  SimWorld& world_;
+  SimHost& host_;
+  const SimProcessId id_;
+  const std::string name_;
+  const std::shared_ptr<Liveness> life_ = std::make_shared<Liveness>();
+  const std::unique_ptr<Random> random_;
+  std::vector<std::unique_ptr<SimExecutor>> executors_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<FileSystem> file_system_;
+  SimFaults faults_;
+  std::shared_ptr<void> program_;
+};
+
+/// Hosts, processes, wires, faults and time of one simulation, all decided by one seed.
+class SimWorld {
+ public:
+  explicit SimWorld(uint64_t seed);
+  ~SimWorld();
+
+  SimHost& add_host(const std::string& name);
+  SimProcess& start_process(SimHost& host, const std::string& name);
+
+  SimEventQueue& queue() { return queue_; }
+  SimNetwork& network() { return network_; }
+  SimFaultPlan& fault_plan() { return fault_plan_; }
+  SimLog& log() { return log_; }
+
+  /// Every process that was started, in that order; dead ones too.
+  const std::vector<std::unique_ptr<SimProcess>>& processes() const { return processes_; }
+
+ private:
+  SimEventQueue queue_;
+  SimLog log_;
+  SimNetwork network_;
+  SimFaultPlan fault_plan_;
+  std::vector<std::unique_ptr<SimHost>> hosts_;
+  std::vector<std::unique_ptr<SimProcess>> processes_;
+  uint64_t next_process_ = 1;
+};
+
+}  // namespace freshet::sim
