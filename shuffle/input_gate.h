@@ -23,7 +23,8 @@ struct ChannelLoss {
   Status cause;
 };
 
-/// The consuming end of one input edge of one subtask. Keeps its producers as ranges and attaches once per TaskManager.
+/// The consuming end of one input edge of one subtask. Keeps its producers as ranges and attaches
+/// once per TaskManager.
 ///
 /// Functions belong to the task's thread, except where said. It never waits.
 class InputGate {
@@ -35,37 +36,42 @@ class InputGate {
   struct ProducerRange {
     uint32_t begin = 0;
     uint32_t end = 0;
-    uint32_t location = 0;        // Index in locations.
-    AttemptNumber attempt = 0;    // Frames of an older attempt are dropped.
+    uint32_t location = 0;      // Index in locations.
+    AttemptNumber attempt = 0;  // Frames of an older attempt are dropped.
   };
   struct Options {
     JobId job;
     DatasetId dataset;
     AttemptId consumer;
-    uint32_t subpartition = 0;    // Which of each producer's subpartitions it reads.
+    uint32_t subpartition = 0;  // Which of each producer's subpartitions it reads.
     std::vector<ProducerLocation> locations;
     std::vector<ProducerRange> producers;
     uint32_t fixed_record_size = 0;
     bool hash = false;
-    std::function<void()> wake;                          // On any thread: something can be taken, or the gate ended or failed.
-    std::function<void(const ChannelLoss&)> on_loss;     // On any thread.
+    std::function<void()>
+        wake;  // On any thread: something can be taken, or the gate ended or failed.
+    std::function<void(const ChannelLoss&)> on_loss;  // On any thread.
   };
 
   virtual ~InputGate() = default;
 
-  /// A producer from which a complete element can be taken now, in fair turns; the same answer until something is taken.
+  /// A producer from which a complete element can be taken now, in fair turns; the same answer
+  /// until something is taken.
   virtual std::optional<uint32_t> next_ready() = 0;
 
-  /// All producers from which a complete element can be taken now, in turn order. For a replaying or random choice.
+  /// All producers from which a complete element can be taken now, in turn order. For a replaying
+  /// or random choice.
   virtual void ready(std::vector<uint32_t>* producers) = 0;
 
-  /// The next element of one producer. Nullopt when none is complete. Views in it are valid until the next call of this function.
+  /// The next element of one producer. Nullopt when none is complete. Views in it are valid until
+  /// the next call of this function.
   virtual std::optional<Element> take_from(uint32_t producer) = 0;
 
   /// True when every producer's data has ended and was taken.
   virtual bool ended() const = 0;
 
-  /// Not ok after bytes that broke the protocol (a gap, a hash that differs); the task fails with it.
+  /// Not ok after bytes that broke the protocol (a gap, a hash that differs); the task fails with
+  /// it.
   virtual Status status() const = 0;
 
   /// Positions of all channels that exist, by producer: elements taken.
@@ -74,7 +80,8 @@ class InputGate {
   virtual uint64_t records_read() const = 0;
   virtual uint64_t bytes_read() const = 0;
 
-  /// Detaches everywhere and returns all buffers. Before destruction; once; any thread while no other function runs.
+  /// Detaches everywhere and returns all buffers. Before destruction; once; any thread while no
+  /// other function runs.
   virtual void release() = 0;
 };
 

@@ -14,30 +14,34 @@ namespace freshet {
 
 /// How far one channel got: every element since the start of the job has a number.
 struct ChannelPosition {
-  uint32_t peer = 0;            // Subpartition at the producer, producer at the consumer.
-  uint64_t elements = 0;        // Number of the next element.
-  uint64_t hash = 0;            // Rolling over elements [0, elements): see rolling_hash(). 0 when hashing is off.
+  uint32_t peer = 0;      // Subpartition at the producer, producer at the consumer.
+  uint64_t elements = 0;  // Number of the next element.
+  uint64_t hash =
+      0;  // Rolling over elements [0, elements): see rolling_hash(). 0 when hashing is off.
   bool operator==(const ChannelPosition&) const = default;
 };
 
 /// The rolling hash of a channel after one more element.
-uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp, std::string_view payload);
+uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
+                      std::string_view payload);
 
-/// The producing end of one output edge of one subtask: a channel per consumer, which exists from its first element on.
+/// The producing end of one output edge of one subtask: a channel per consumer, which exists from
+/// its first element on.
 ///
-/// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks come from the heap and count as overdraft.
-/// Buffers are handed over when full, at flush() and before events; handed over they are immutable.
+/// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks
+/// come from the heap and count as overdraft. Buffers are handed over when full, at flush() and
+/// before events; handed over they are immutable.
 class ResultPartition {
  public:
   struct Options {
     JobId job;
     DatasetId dataset;
-    uint32_t producer = 0;             // Subtask.
+    uint32_t producer = 0;  // Subtask.
     AttemptNumber attempt = 0;
-    uint32_t subpartitions = 1;        // Consumers.
-    uint32_t fixed_record_size = 0;    // Bytes of every record, or 0: a varint length precedes each.
-    bool hash = false;                 // Rolling hash per channel.
-    std::function<void()> wake;        // Called on any thread when available() may have become true.
+    uint32_t subpartitions = 1;      // Consumers.
+    uint32_t fixed_record_size = 0;  // Bytes of every record, or 0: a varint length precedes each.
+    bool hash = false;               // Rolling hash per channel.
+    std::function<void()> wake;      // Called on any thread when available() may have become true.
     std::function<uint64_t()> log_position;  // Gate of what is written now; empty: 0.
   };
 
@@ -53,7 +57,8 @@ class ResultPartition {
   /// An event to all consumers, behind what was written before. Not for kEndOfData.
   virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
 
-  /// Hands over all open buffers with bytes in them; only channels with unflushed bytes are visited.
+  /// Hands over all open buffers with bytes in them; only channels with unflushed bytes are
+  /// visited.
   virtual void flush() = 0;
   virtual bool has_unflushed() const = 0;
 
@@ -66,7 +71,8 @@ class ResultPartition {
   virtual uint64_t records_written() const = 0;
   virtual uint64_t bytes_written() const = 0;
 
-  /// Drops what was not taken and detaches all consumers. Before destruction; once; any thread while no other function runs.
+  /// Drops what was not taken and detaches all consumers. Before destruction; once; any thread
+  /// while no other function runs.
   virtual void release() = 0;
 };
 

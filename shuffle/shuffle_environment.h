@@ -12,13 +12,14 @@
 
 namespace freshet {
 
-/// All that a TaskManager has of the data plane: its segment pool, the partitions of its tasks, the gates of its tasks, and one connection
-/// per peer that carries the channels between them. Thread-safe.
+/// All that a TaskManager has of the data plane: its segment pool, the partitions of its tasks, the
+/// gates of its tasks, and one connection per peer that carries the channels between them.
+/// Thread-safe.
 class ShuffleEnvironment {
  public:
   struct Options {
     TaskManagerId task_manager;
-    Address bind;                        // Data port; 0: any.
+    Address bind;  // Data port; 0: any.
     uint64_t pool_bytes = 64u << 20;
     uint32_t segment_bytes = 32u << 10;
     uint64_t gate_budget_bytes = 4u << 20;
@@ -34,17 +35,21 @@ class ShuffleEnvironment {
 
   virtual Address data_address() const = 0;
 
-  /// The producing end of one subtask's one output edge. Too little memory: kResourceExhausted, with how much is needed and there is.
-  virtual Result<std::shared_ptr<ResultPartition>> create_partition(const ResultPartition::Options&) = 0;
+  /// The producing end of one subtask's one output edge. Too little memory: kResourceExhausted,
+  /// with how much is needed and there is.
+  virtual Result<std::shared_ptr<ResultPartition>> create_partition(
+      const ResultPartition::Options&) = 0;
 
-  /// The consuming end; attaches to all its producers, here and elsewhere, once per TaskManager. Producers may not be there yet.
+  /// The consuming end; attaches to all its producers, here and elsewhere, once per TaskManager.
+  /// Producers may not be there yet.
   virtual Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options&) = 0;
 
   /// Segments that nobody holds, and all there are.
   virtual uint64_t free_bytes() const = 0;
   virtual uint64_t total_bytes() const = 0;
 
-  /// Closes the port and all connections; gates and partitions become disconnected. Before destruction.
+  /// Closes the port and all connections; gates and partitions become disconnected. Before
+  /// destruction.
   virtual void shut_down() = 0;
 };
 

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shuffle/block.h"
+
+namespace freshet {
+
+/// A piece of one channel's stream, immutable: elements back to back in a block, or one event.
+/// Copies share the block.
+struct Buffer {
+  std::shared_ptr<const Block> block;
+  uint32_t size = 0;
+  bool event = false;             // Then the bytes are u8 ElementKind, fields. Costs no credit.
+  uint8_t flags = 0;              // kFrame... bits.
+  uint32_t elements_started = 0;  // In these bytes.
+  uint64_t first_element = 0;  // Number of the first of them; of the next one when there is none.
+  uint32_t hash = 0;  // Low half of the rolling hash after the last element that ends here.
+  uint32_t gate = 0;  // Low half of the producer's log position.
+
+  std::string_view bytes() const { return {block->data(), size}; }
+
+  /// Bytes of credit that sending it takes: of the smallest block that holds it.
+  uint32_t charge() const { return event ? 0 : block_bytes_for(size); }
+};
+
+/// First in, first out; without memory of its own while empty from the start.
+class BufferQueue {
+ public:
+  bool empty() const { return head_ == buffers_.size(); }
+  size_t size() const { return buffers_.size() - head_; }
+  const Buffer& front() const { return buffers_[head_]; }
+
+  void push(Buffer buffer) { buffers_.push_back(std::move(buffer)); }
+
+  Buffer pop() {
+    Buffer buffer = std::move(buffers_[head_++]);
+    if (head_ == buffers_.size()) {
+      buffers_.clear();
+      head_ = 0;
+    } else if (head_ >= 64 && head_ * 2 >= buffers_.size()) {
+      buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+    return buffer;
+  }
+
+  /// All of it, for the caller to drop where that is allowed.
+  std::vector<Buffer> take_all() {
+    head_ = 0;
+    return std::exchange(buffers_, {});
+  }
+
+  /// True when every buffer's charge is at most `bytes`.
+  bool fits(uint32_t bytes) const {
+    for (size_t i = head_; i < buffers_.size(); ++i) {
+      if (buffers_[i].charge() > bytes) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<Buffer> buffers_;
+  size_t head_ = 0;
+};
+
+}  // namespace freshet

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+#include "shuffle/producer_set.h"
+
+namespace freshet {
+
+class PartitionQueues;
+
+/// Producers [begin, end) of one attempt, as a gate names them.
+struct AttachedProducers {
+  ProducerSpan span;
+  AttemptNumber attempt = 0;
+  bool operator==(const AttachedProducers&) const = default;
+};
+
+/// Next element of a channel that exists at the consumer already.
+struct AttachedPosition {
+  uint32_t producer = 0;
+  uint64_t next_element = 0;
+  bool operator==(const AttachedPosition&) const = default;
+};
+
+/// What a consumer asks of the partitions of one TaskManager.
+struct Attachment {
+  JobId job;
+  DatasetId dataset;
+  uint32_t subpartition = 0;
+  AttemptId consumer;
+  uint32_t credit_bytes =
+      0;  // Per channel, to begin with; nothing larger is ever charged. 0: not counted.
+  std::vector<AttachedProducers> producers;  // Rising, disjoint.
+  std::vector<AttachedPosition> positions;   // Rising; all other channels start with element 0.
+
+  /// Null when the producer is not asked for.
+  const AttachedProducers* find(uint32_t producer) const;
+  uint64_t next_element(uint32_t producer) const;
+};
+
+/// Takes the buffers of one subpartition from the partitions of a dataset that are in this process:
+/// a gate here, or a connection to one elsewhere. Told what is there; takes it when it can.
+///
+/// Thread-safe; functions are called without a lock held. May be told things after it was detached.
+class ChannelReader {
+ public:
+  virtual ~ChannelReader() = default;
+
+  virtual const Attachment& attachment() const = 0;
+
+  /// The channel went from nothing to something.
+  virtual void on_ready(const std::shared_ptr<PartitionQueues>& partition) = 0;
+
+  /// All data of the producer for this reader was taken, and it has ended.
+  virtual void on_ended(uint32_t producer) = 0;
+
+  /// The channel is disconnected before its end.
+  virtual void on_lost(ProducerSpan producers, const Status& cause) = 0;
+};
+
+}  // namespace freshet

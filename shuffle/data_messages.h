@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "network/frame.h"
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+#include "shuffle/channel_reader.h"
+
+namespace freshet {
+
+// Payloads of the frames that are neither data nor events, integers little-endian; the header's
+// `attachment` names what they are about, where anything:
+//
+//   hello           := u32 magic, u32 version, u64 TaskManagerId, u32 n, n bytes of secret first
+//   frame of the consumer attach          := u64 u64 JobId, u32 dataset, u32 subpartition, u32
+//   vertex, u32 index, u32 attempt (of the consumer),
+//                      u32 credit, u32 n, n * (u32 begin, u32 end, u32 attempt), u32 m, m * (u32
+//                      producer, u64 next element)
+//   attach_reply    := u32 begin, u32 end, u32 code, u32 n, n bytes of message producers that are
+//   lost credit          := n * (u32 attachment, u32 producer, u32 bytes) producers_ended := n *
+//   (u32 begin, u32 end) detach          := nothing
+//
+// hello, attach, credit and detach go to the producer; the others, and all data, to the consumer.
+
+inline constexpr uint32_t kDataMagic = 0x44525348;
+inline constexpr uint32_t kDataVersion = 1;
+inline constexpr uint32_t kCreditBytesMax = 1u << 20;  // Per channel.
+
+struct Hello {
+  TaskManagerId task_manager;
+  std::string secret;
+};
+
+struct CreditReturn {
+  uint32_t attachment = 0;
+  uint32_t producer = 0;
+  uint32_t bytes = 0;
+};
+
+struct Loss {
+  ProducerSpan producers;
+  Status cause;
+};
+
+/// Whole frames, appended to `out`.
+void append_hello(const Hello& hello, std::string* out);
+Status append_attach(uint32_t attachment, const Attachment& wanted, std::string* out);
+void append_attach_reply(uint32_t attachment, const Loss& loss, std::string* out);
+void append_credit(const std::vector<CreditReturn>& credits, std::string* out);
+void append_producers_ended(uint32_t attachment, const std::vector<ProducerSpan>& spans,
+                            std::string* out);
+void append_detach(uint32_t attachment, std::string* out);
+
+/// Payloads. kDataLoss for everything that is not exactly one of them, ranges that do not rise
+/// included.
+Result<Hello> decode_hello(std::string_view payload);
+Result<Attachment> decode_attach(std::string_view payload);
+Result<Loss> decode_attach_reply(std::string_view payload);
+Result<std::vector<CreditReturn>> decode_credit(std::string_view payload);
+Result<std::vector<ProducerSpan>> decode_producers_ended(std::string_view payload);
+
+}  // namespace freshet

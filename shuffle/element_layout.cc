@@ -1,0 +1,24 @@
+#include "shuffle/element_layout.h"
+
+#include "runtime/base/hash.h"
+#include "shuffle/result_partition.h"
+
+namespace freshet {
+
+char* put_varint(char* out, uint64_t value) {
+  while (value >= 0x80) {
+    *out++ = static_cast<char>(static_cast<uint8_t>(value) | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
+                      std::string_view payload) {
+  uint64_t hash = hash_combine(running, static_cast<uint64_t>(kind) + 1);
+  hash = hash_combine(hash, static_cast<uint64_t>(timestamp));
+  return hash_combine(hash, hash_bytes(payload));
+}
+
+}  // namespace freshet

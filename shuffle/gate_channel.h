@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "shuffle/buffer.h"
+#include "shuffle/element_layout.h"
+#include "shuffle/input_gate.h"
+
+namespace freshet {
+
+/// One channel at the consumer: makes elements of buffers. Elements that are not whole in one
+/// buffer are put together on the heap, and their buffers are done with at once.
+class GateChannel {
+ public:
+  /// What the channels of a gate share.
+  struct Shared {
+    uint32_t fixed_record_size = 0;
+    bool hash = false;
+    // What the views of the last element that was taken point into: the current buffer of `viewed`,
+    // or one of these.
+    const GateChannel* viewed = nullptr;
+    std::shared_ptr<const Block> kept_block;
+    std::string kept_bytes;
+    // Bytes of credit of buffers done with by the last call.
+    uint32_t freed_bytes = 0;
+    uint64_t records = 0;
+    uint64_t bytes = 0;
+  };
+
+  GateChannel(Shared* shared, uint32_t producer) : shared_(*shared), producer_(producer) {}
+
+  void push(Buffer buffer) { queue_.push(std::move(buffer)); }
+
+  /// Goes on until a complete element is there, or no buffer is left, or the bytes are wrong: see
+  /// status().
+  bool prepare();
+
+  /// After prepare() gave true.
+  Element take();
+
+  /// A fair turn ends where a buffer does.
+  bool at_buffer_start() const { return !has_current_; }
+
+  uint32_t producer() const { return producer_; }
+  const Status& status() const { return status_; }
+  bool inside_element() const { return assembling_; }
+  ChannelPosition position() const { return {producer_, taken_, taken_hash_}; }
+
+  /// In the gate's queue of turns.
+  bool listed = false;
+
+ private:
+  bool fail(std::string why);
+  bool start_next_buffer();
+  bool continue_element();
+  bool begin_element();
+  bool parse_next();
+  bool start_event();
+  bool verify_hash();
+  bool finish_buffer();
+  Element take_event();
+  Element take_assembled();
+  void count(ElementKind kind, EpochMillis timestamp, std::string_view payload);
+
+  Shared& shared_;
+  const uint32_t producer_;
+  BufferQueue queue_;
+
+  bool has_current_ = false;
+  Buffer current_;
+  RecordLayout layout_;         // Of elements that start in current_.
+  size_t at_ = 0;               // Next byte of current_.
+  uint32_t elements_seen_ = 0;  // Started in current_.
+
+  bool parsed_ = false;  // next_ is the complete record at at_.
+  RecordView next_;
+
+  bool assembling_ = false;  // An element that is on the heap, complete or not.
+  bool assembled_ = false;
+  std::string heap_;
+  RecordLayout heap_layout_;
+  RecordView heap_record_;
+  bool heap_header_known_ = false;
+
+  uint64_t taken_ = 0;
+  uint64_t taken_hash_ = 0;
+  uint64_t verified_hash_ = 0;
+  Status status_;
+};
+
+}  // namespace freshet

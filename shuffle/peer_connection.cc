@@ -1,0 +1,187 @@
+#include "shuffle/peer_connection.h"
+
+#include <fmt/format.h>
+
+namespace freshet {
+
+namespace {
+
+constexpr uint32_t kConnectAttempts = 3;
+
+}  // namespace
+
+PeerConnection::PeerConnection(Options options)
+    : options_(std::move(options)), attempts_left_(kConnectAttempts) {
+  append_hello(Hello{options_.self, options_.secret}, &control_);
+}
+
+void PeerConnection::connect() {
+  --attempts_left_;
+  options_.transport->connect(
+      options_.address, options_.connect_timeout / kConnectAttempts,
+      [self = shared_from_this()](Result<std::shared_ptr<Connection>> connection) {
+        self->on_connected(std::move(connection));
+      });
+}
+
+void PeerConnection::on_connected(Result<std::shared_ptr<Connection>> connection) {
+  bool closed = false;
+  {
+    std::lock_guard lock(mutex_);
+    closed = closed_;
+    if (!closed && connection.ok()) connection_ = *connection;
+  }
+  if (connection.ok()) {
+    (*connection)->start(shared_from_this());
+    if (closed) {
+      (*connection)->close();
+    } else {
+      pump();
+    }
+  } else if (!closed && attempts_left_ > 0) {
+    connect();
+  } else {
+    lose(connection.status());
+  }
+}
+
+Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox, size_t source) {
+  uint32_t id = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return unavailable("the connection is closed");
+    id = next_attachment_;
+    RETURN_IF_ERROR(append_attach(id, inbox->sources()[source].attachment, &control_));
+    ++next_attachment_;
+    attached_.emplace(id, Attached{inbox, source});
+  }
+  pump();
+  return id;
+}
+
+void PeerConnection::detach(uint32_t attachment) {
+  Attached removed;
+  {
+    std::lock_guard lock(mutex_);
+    const auto at = attached_.find(attachment);
+    if (at == attached_.end()) return;
+    removed = std::move(at->second);
+    attached_.erase(at);
+    append_detach(attachment, &control_);
+  }
+  pump();
+}
+
+void PeerConnection::give_credit(const std::vector<CreditReturn>& credits) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return;
+    credits_.insert(credits_.end(), credits.begin(), credits.end());
+  }
+  pump();
+}
+
+void PeerConnection::pump() {
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
+  {
+    std::lock_guard lock(mutex_);
+    if (sending_ || closed_ || !connection_ || (control_.empty() && credits_.empty())) return;
+    sending_ = true;
+    connection = connection_;
+    bytes->swap(control_);
+    append_credit(credits_, bytes.get());
+    credits_.clear();
+  }
+  options_.unconfirmed_sends->fetch_add(1);
+  std::vector<OutgoingBytes> pieces;
+  pieces.push_back({*bytes, bytes});
+  connection->send(std::move(pieces));
+}
+
+void PeerConnection::on_sent() {
+  options_.unconfirmed_sends->fetch_sub(1);
+  {
+    std::lock_guard lock(mutex_);
+    sending_ = false;
+  }
+  pump();
+}
+
+Status PeerConnection::on_bytes(std::string_view bytes) {
+  const Status status =
+      frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
+        return on_frame(header, payload);
+      });
+  pump();
+  return status;
+}
+
+Result<PeerConnection::Attached> PeerConnection::find(uint32_t attachment) {
+  std::lock_guard lock(mutex_);
+  const auto at = attached_.find(attachment);
+  if (at != attached_.end()) return at->second;
+  if (attachment != 0 && attachment < next_attachment_)
+    return Attached{};  // Detached; the peer does not know yet.
+  return data_loss(fmt::format("a frame for attachment {}, which does not exist", attachment));
+}
+
+Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload) {
+  ASSIGN_OR_RETURN(const Attached attached, find(header.attachment));
+  if (!attached.inbox) return Status();
+  switch (header.kind) {
+    case FrameKind::kData:
+    case FrameKind::kEvent: {
+      uint32_t returned_bytes = 0;
+      RETURN_IF_ERROR(attached.inbox->on_frame(attached.source, header, payload, &returned_bytes));
+      if (returned_bytes == 0) return Status();
+      std::lock_guard lock(mutex_);
+      credits_.push_back({header.attachment, header.producer, returned_bytes});
+      return Status();
+    }
+    case FrameKind::kProducersEnded: {
+      ASSIGN_OR_RETURN(const std::vector<ProducerSpan> spans, decode_producers_ended(payload));
+      return attached.inbox->on_ended(attached.source, spans);
+    }
+    case FrameKind::kAttachReply: {
+      ASSIGN_OR_RETURN(const Loss loss, decode_attach_reply(payload));
+      attached.inbox->on_lost(attached.source, loss.producers, loss.cause);
+      return Status();
+    }
+    default:
+      return data_loss(fmt::format("a frame of kind {} from a producer", to_string(header.kind)));
+  }
+}
+
+void PeerConnection::on_closed(const Status& why) {
+  lose(why.ok() ? unavailable("the peer closed the connection") : why);
+}
+
+void PeerConnection::lose(const Status& cause) {
+  std::map<uint32_t, Attached> lost;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    lost.swap(attached_);
+  }
+  if (options_.on_closed) options_.on_closed(this);
+  const Status status =
+      cause.with_context(fmt::format("data connection to TaskManager {} at {}",
+                                     to_string(options_.peer), options_.address.to_string()));
+  for (const auto& [id, attached] : lost) attached.inbox->on_source_lost(attached.source, status);
+}
+
+void PeerConnection::close() {
+  std::shared_ptr<Connection> connection;
+  {
+    std::lock_guard lock(mutex_);
+    connection = connection_;
+  }
+  if (connection) {
+    connection->close();
+  } else {
+    lose(aborted("shut down"));
+  }
+}
+
+}  // namespace freshet

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "network/frame.h"
+#include "network/transport.h"
+#include "runtime/base/thread_annotations.h"
+#include "shuffle/data_messages.h"
+#include "shuffle/gate_inbox.h"
+
+namespace freshet {
+
+/// The consuming side of the connection to one producing TaskManager: carries the attachments of
+/// all gates here. What is to be said (attach, credit, detach) is gathered while a send is under
+/// way.
+///
+/// Thread-safe. One lock, for the attachments and for what is to be said; never held while anything
+/// else is called.
+class PeerConnection final : public ConnectionHandler,
+                             public std::enable_shared_from_this<PeerConnection> {
+ public:
+  struct Options {
+    Transport* transport = nullptr;
+    Address address;
+    TaskManagerId self;
+    TaskManagerId peer;
+    std::string secret;
+    Duration connect_timeout = 5s;
+    std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends;
+    std::function<void(const PeerConnection*)> on_closed;  // Before the gates hear of it.
+  };
+
+  explicit PeerConnection(Options options);
+
+  /// Connects, trying a bounded number of times within the timeout. Once.
+  void connect();
+
+  /// Adds an attachment for one source of a gate; it is said as soon as there is a connection.
+  /// kUnavailable when this one is closed: take another.
+  Result<uint32_t> attach(const std::shared_ptr<GateInbox>& inbox, size_t source);
+
+  /// Nothing comes for the gate after the call, but what is being handled on another thread.
+  void detach(uint32_t attachment);
+  void give_credit(const std::vector<CreditReturn>& credits);
+  void close();
+
+  Status on_bytes(std::string_view bytes) override;
+  void on_sent() override;
+  void on_closed(const Status& why) override;
+
+ private:
+  struct Attached {
+    std::shared_ptr<GateInbox> inbox;
+    size_t source = 0;
+  };
+
+  void on_connected(Result<std::shared_ptr<Connection>> connection);
+  void lose(const Status& cause);
+  Status on_frame(const FrameHeader& header, std::string_view payload);
+  Result<Attached> find(uint32_t attachment);
+  void pump();
+
+  const Options options_;
+  uint32_t attempts_left_;  // With frames_: transport's thread, one after the other.
+  FrameReader frames_;
+
+  std::mutex mutex_;
+  std::shared_ptr<Connection> connection_ GUARDED_BY(mutex_);  // Null until connected.
+  std::map<uint32_t, Attached> attached_ GUARDED_BY(mutex_);
+  uint32_t next_attachment_ GUARDED_BY(mutex_) = 1;
+  std::string control_ GUARDED_BY(mutex_);
+  std::vector<CreditReturn> credits_ GUARDED_BY(mutex_);
+  bool sending_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace freshet

@@ -1,0 +1,265 @@
+#include "shuffle/pipelined_environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+namespace {
+
+// What every partition can count on. The rest of the pool is for whoever takes it first; where a
+// partition's budget is decided is the one place to change for a redistribution by need.
+constexpr uint64_t kPartitionGuaranteeBytes = 4 * kLargeBlockBytes;
+constexpr uint64_t kPartitionBudgetBytesMax = 4u << 20;
+constexpr uint64_t kPartitionPoolShare = 16;
+
+constexpr uint64_t kCreditWindowMin = kSmallBlockBytes;
+constexpr uint64_t kCreditWindowMax = 2 * kLargeBlockBytes;
+
+uint64_t partition_budget(uint64_t pool_bytes) {
+  return std::clamp(pool_bytes / kPartitionPoolShare, kPartitionGuaranteeBytes,
+                    kPartitionBudgetBytesMax);
+}
+
+uint32_t credit_window(uint64_t gate_budget, uint64_t channels) {
+  const uint64_t share =
+      gate_budget / std::max<uint64_t>(channels, 1) / kSmallBlockBytes * kSmallBlockBytes;
+  return static_cast<uint32_t>(std::clamp(share, kCreditWindowMin, kCreditWindowMax));
+}
+
+}  // namespace
+
+void DataConnections::accept(std::shared_ptr<Connection> connection) {
+  std::shared_ptr<ServingConnection> serving;
+  bool refused = false;
+  {
+    std::lock_guard lock(mutex_);
+    const uint64_t id = next_serving_++;
+    serving = std::make_shared<ServingConnection>(
+        std::move(connection),
+        ServingConnection::Context{index_, options_.secret, unconfirmed_sends_,
+                                   [self = weak_from_this(), id] {
+                                     if (auto strong = self.lock()) strong->forget(id);
+                                   }});
+    refused = shut_down_;
+    if (!refused) serving_.emplace(id, serving);
+  }
+  serving->start();
+  if (refused) serving->close();
+}
+
+std::shared_ptr<PeerConnection> DataConnections::peer_for(
+    const InputGate::ProducerLocation& location) {
+  std::shared_ptr<PeerConnection> peer;
+  {
+    std::lock_guard lock(mutex_);
+    if (shut_down_) return nullptr;
+    std::shared_ptr<PeerConnection>& place = peers_[location.task_manager];
+    if (place) return place;
+    PeerConnection::Options options;
+    options.transport = &transport_;
+    options.address = location.address;
+    options.self = options_.task_manager;
+    options.peer = location.task_manager;
+    options.secret = options_.secret;
+    options.connect_timeout = options_.connect_timeout;
+    options.unconfirmed_sends = unconfirmed_sends_;
+    options.on_closed = [self = weak_from_this(),
+                         id = location.task_manager](const PeerConnection* closed) {
+      if (auto strong = self.lock()) strong->forget(id, closed);
+    };
+    place = peer = std::make_shared<PeerConnection>(std::move(options));
+  }
+  peer->connect();
+  return peer;
+}
+
+Result<PipelinedGate::Remote> DataConnections::attach(const InputGate::ProducerLocation& location,
+                                                      const std::shared_ptr<GateInbox>& inbox,
+                                                      size_t source) {
+  // One that closes meanwhile forgets itself, and the next is new.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::shared_ptr<PeerConnection> peer = peer_for(location);
+    if (!peer) return unavailable("the data plane is shut down");
+    Result<uint32_t> id = peer->attach(inbox, source);
+    if (id.ok()) return PipelinedGate::Remote{peer, *id};
+    if (id.status().code() != StatusCode::kUnavailable) return id.status();
+    forget(location.task_manager, peer.get());
+  }
+  return unavailable(fmt::format("connections to {} close at once", location.address.to_string()));
+}
+
+void DataConnections::forget(TaskManagerId task_manager, const PeerConnection* peer) {
+  std::shared_ptr<PeerConnection> removed;
+  std::lock_guard lock(mutex_);
+  const auto at = peers_.find(task_manager);
+  if (at == peers_.end() || at->second.get() != peer) return;
+  removed = std::move(at->second);
+  peers_.erase(at);
+}
+
+void DataConnections::forget(uint64_t serving) {
+  std::shared_ptr<ServingConnection> removed;
+  std::lock_guard lock(mutex_);
+  const auto at = serving_.find(serving);
+  if (at == serving_.end()) return;
+  removed = std::move(at->second);
+  serving_.erase(at);
+}
+
+void DataConnections::shut_down() {
+  std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers;
+  std::map<uint64_t, std::shared_ptr<ServingConnection>> serving;
+  {
+    std::lock_guard lock(mutex_);
+    shut_down_ = true;
+    peers = peers_;
+    serving = serving_;
+  }
+  for (const auto& [id, peer] : peers) peer->close();
+  for (const auto& [id, connection] : serving) connection->close();
+}
+
+size_t DataConnections::peer_count() const {
+  std::lock_guard lock(mutex_);
+  return peers_.size();
+}
+
+Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Options& options,
+                                                                       Transport& transport) {
+  if (options.segment_bytes != kLargeBlockBytes) {
+    return invalid_argument(
+        fmt::format("segments of {} bytes; they have {}", options.segment_bytes, kLargeBlockBytes));
+  }
+  if (options.pool_bytes < kPartitionGuaranteeBytes) {
+    return invalid_argument(fmt::format("a pool of {} bytes for buffers; at least {} are needed",
+                                        options.pool_bytes, kPartitionGuaranteeBytes));
+  }
+  auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
+  if (Status status = environment->listen(transport); !status.ok())
+    return status.with_context("data port");
+  return std::unique_ptr<ShuffleEnvironment>(std::move(environment));
+}
+
+PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& transport)
+    : options_(options),
+      pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
+      index_(std::make_shared<DatasetIndex>()),
+      connections_(std::make_shared<DataConnections>(options, transport, index_)) {}
+
+PipelinedEnvironment::~PipelinedEnvironment() {
+  shut_down();
+  CHECK(partitions_->load() == 0 && gates_->load() == 0);
+  // A transport gives back the bytes of a send that was cut off when it likes.
+  if (connections_->unconfirmed_sends() == 0) CHECK(free_bytes() == total_bytes());
+}
+
+Status PipelinedEnvironment::listen(Transport& transport) {
+  ASSIGN_OR_RETURN(listener_,
+                   transport.listen(options_.bind, [connections = connections_](auto connection) {
+                     connections->accept(std::move(connection));
+                   }));
+  return Status();
+}
+
+void PipelinedEnvironment::shut_down() {
+  listener_ = nullptr;
+  connections_->shut_down();
+}
+
+Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
+    const ResultPartition::Options& options) {
+  if (options.subpartitions == 0) return invalid_argument("a partition without subpartitions");
+  const uint64_t count = partitions_->fetch_add(1) + 1;
+  Status refused;
+  if (count * kPartitionGuaranteeBytes > pool_->total_bytes()) {
+    refused = resource_exhausted(
+        fmt::format("memory for buffers: {} partitions need at least {} bytes, and there are {}; "
+                    "raise it on this TaskManager, or lower "
+                    "the parallelism",
+                    count, count * kPartitionGuaranteeBytes, pool_->total_bytes()));
+  } else {
+    PipelinedPartition::Context context{pool_, index_, partition_budget(pool_->total_bytes()),
+                                        [partitions = partitions_] { partitions->fetch_sub(1); }};
+    Result<std::shared_ptr<ResultPartition>> partition =
+        PipelinedPartition::create(options, std::move(context));
+    if (partition.ok()) return partition;
+    refused = partition.status();
+  }
+  partitions_->fetch_sub(1);
+  return refused;
+}
+
+Result<std::vector<GateInbox::Source>> PipelinedEnvironment::sources_of(
+    const InputGate::Options& options) const {
+  uint64_t channels = 0;
+  uint32_t end = 0;
+  for (const InputGate::ProducerRange& range : options.producers) {
+    if (range.begin < end || range.begin >= range.end ||
+        range.location >= options.locations.size()) {
+      return invalid_argument(fmt::format("producers {} to {} of a gate", range.begin, range.end));
+    }
+    end = range.end;
+    channels += range.end - range.begin;
+  }
+  std::vector<GateInbox::Source> sources(options.locations.size());
+  const uint32_t window = credit_window(options_.gate_budget_bytes, channels);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    sources[i].task_manager = options.locations[i].task_manager;
+    Attachment& attachment = sources[i].attachment;
+    attachment.job = options.job;
+    attachment.dataset = options.dataset;
+    attachment.subpartition = options.subpartition;
+    attachment.consumer = options.consumer;
+    attachment.credit_bytes = sources[i].task_manager == options_.task_manager ? 0 : window;
+  }
+  for (const InputGate::ProducerRange& range : options.producers) {
+    sources[range.location].attachment.producers.push_back(
+        {{range.begin, range.end}, range.attempt});
+  }
+  return sources;
+}
+
+Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(
+    const InputGate::Options& options) {
+  ASSIGN_OR_RETURN(std::vector<GateInbox::Source> sources, sources_of(options));
+  GateReader::Options reader;
+  reader.fixed_record_size = options.fixed_record_size;
+  reader.hash = options.hash;
+  for (const InputGate::ProducerRange& range : options.producers)
+    reader.producer_count += range.end - range.begin;
+  reader.producers_end = options.producers.empty() ? 0 : options.producers.back().end;
+  reader.inbox = std::make_shared<GateInbox>(GateInbox::Options{
+      options.dataset, std::move(sources), pool_, options.wake, options.on_loss});
+  const std::shared_ptr<GateInbox> inbox = reader.inbox;
+  for (size_t i = 0; i < inbox->sources().size(); ++i) {
+    const GateInbox::Source& source = inbox->sources()[i];
+    if (source.attachment.credit_bytes != 0 || source.attachment.producers.empty()) continue;
+    if (reader.local) return invalid_argument("a gate with two locations of one TaskManager");
+    reader.local = std::make_shared<LocalReader>(inbox, i);
+  }
+  gates_->fetch_add(1);
+  const std::shared_ptr<ChannelReader> local = reader.local;
+  auto gate = std::make_shared<PipelinedGate>(std::move(reader), index_,
+                                              [gates = gates_] { gates->fetch_sub(1); });
+  std::vector<PipelinedGate::Remote> remotes(inbox->sources().size());
+  Status status = local ? index_->attach(local) : Status();
+  for (size_t i = 0; i < remotes.size() && status.ok(); ++i) {
+    const Attachment& attachment = inbox->sources()[i].attachment;
+    if (attachment.credit_bytes == 0 || attachment.producers.empty()) continue;
+    Result<PipelinedGate::Remote> remote = connections_->attach(options.locations[i], inbox, i);
+    status = remote.status();
+    if (remote.ok()) remotes[i] = *remote;
+  }
+  gate->set_remotes(std::move(remotes));
+  if (!status.ok()) {
+    gate->release();
+    return status;
+  }
+  return std::shared_ptr<InputGate>(std::move(gate));
+}
+
+}  // namespace freshet

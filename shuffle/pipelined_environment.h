@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "runtime/base/thread_annotations.h"
+#include "shuffle/peer_connection.h"
+#include "shuffle/pipelined_gate.h"
+#include "shuffle/pipelined_partition.h"
+#include "shuffle/serving_connection.h"
+#include "shuffle/shuffle_environment.h"
+
+namespace freshet {
+
+/// The connections of an environment. Kept by them too: they may close after the environment went.
+///
+/// Thread-safe, one lock, under which nothing is called.
+class DataConnections : public std::enable_shared_from_this<DataConnections> {
+ public:
+  DataConnections(const ShuffleEnvironment::Options& options, Transport& transport,
+                  std::shared_ptr<DatasetIndex> index)
+      : options_(options), transport_(transport), index_(std::move(index)) {}
+
+  void accept(std::shared_ptr<Connection> connection);
+
+  /// Attaches a gate's source over the connection to its TaskManager, which is made if there is
+  /// none.
+  Result<PipelinedGate::Remote> attach(const InputGate::ProducerLocation& location,
+                                       const std::shared_ptr<GateInbox>& inbox, size_t source);
+  void shut_down();
+
+  /// Sends whose bytes the transport may still hold.
+  int64_t unconfirmed_sends() const { return unconfirmed_sends_->load(); }
+  size_t peer_count() const;
+
+ private:
+  std::shared_ptr<PeerConnection> peer_for(const InputGate::ProducerLocation& location);
+  void forget(TaskManagerId task_manager, const PeerConnection* peer);
+  void forget(uint64_t serving);
+
+  const ShuffleEnvironment::Options options_;
+  Transport& transport_;  // Not used after shut_down().
+  const std::shared_ptr<DatasetIndex> index_;
+  const std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends_ =
+      std::make_shared<std::atomic<int64_t>>(0);
+
+  mutable std::mutex mutex_;
+  std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers_ GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<ServingConnection>> serving_ GUARDED_BY(mutex_);
+  uint64_t next_serving_ GUARDED_BY(mutex_) = 0;
+  bool shut_down_ GUARDED_BY(mutex_) = false;
+};
+
+class PipelinedEnvironment final : public ShuffleEnvironment {
+ public:
+  PipelinedEnvironment(const Options& options, Transport& transport);
+  ~PipelinedEnvironment() override;
+
+  Status listen(Transport& transport);
+
+  Address data_address() const override { return listener_ ? listener_->address() : options_.bind; }
+  Result<std::shared_ptr<ResultPartition>> create_partition(
+      const ResultPartition::Options& options) override;
+  Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options& options) override;
+  uint64_t free_bytes() const override { return pool_->free_bytes(); }
+  uint64_t total_bytes() const override { return pool_->total_bytes(); }
+  void shut_down() override;
+
+ private:
+  Result<std::vector<GateInbox::Source>> sources_of(const InputGate::Options& options) const;
+
+  const Options options_;
+  const std::shared_ptr<SegmentPool> pool_;
+  const std::shared_ptr<DatasetIndex> index_;
+  const std::shared_ptr<DataConnections> connections_;
+  std::unique_ptr<Listener> listener_;
+  const std::shared_ptr<std::atomic<uint64_t>> partitions_ =
+      std::make_shared<std::atomic<uint64_t>>(0);
+  const std::shared_ptr<std::atomic<uint64_t>> gates_ = std::make_shared<std::atomic<uint64_t>>(0);
+};
+
+}  // namespace freshet

@@ -1,0 +1,127 @@
+#include "shuffle/pipelined_partition.h"
+
+#include <cstring>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+namespace {
+
+// Memory of one queued event in one channel, about.
+constexpr uint64_t kEventChargeBytes = 64;
+
+}  // namespace
+
+Result<std::shared_ptr<ResultPartition>> PipelinedPartition::create(const Options& options,
+                                                                    Context context) {
+  auto partition = std::make_shared<PipelinedPartition>(options, std::move(context));
+  if (Status status = partition->context_.index->add_partition(partition->queues_); !status.ok()) {
+    partition->released_ = true;
+    return status;
+  }
+  return std::shared_ptr<ResultPartition>(std::move(partition));
+}
+
+PipelinedPartition::PipelinedPartition(const Options& options, Context context)
+    : context_(std::move(context)),
+      subpartitions_(options.subpartitions),
+      account_(std::make_shared<MemoryAccount>(context_.budget_bytes, options.wake)),
+      queues_(std::make_shared<PartitionQueues>(options.job, options.dataset, options.producer,
+                                                options.attempt, options.subpartitions)),
+      shared_{context_.pool,        account_, options.fixed_record_size, options.hash,
+              options.log_position, {}},
+      channels_(options.subpartitions) {}
+
+PipelinedPartition::~PipelinedPartition() { CHECK(released_); }
+
+ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
+  if (ChannelWriter* existing = channels_.find(subpartition)) [[likely]]
+    return *existing;
+  // Open blocks alone must not use up the budget, or nothing would ever be given back: see
+  // ChannelWriter::open_block.
+  ++channel_count_;
+  account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
+  return channels_.create(subpartition, &shared_, subpartition,
+                          context_.index->create_channel(queues_, subpartition));
+}
+
+Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {
+  CHECK(subpartition < subpartitions_ && current_ == nullptr && !ended_);
+  current_ = &channel(subpartition);
+  timestamp_ = timestamp;
+  current_->begin_record(timestamp, &encoder_);
+  return encoder_;
+}
+
+void PipelinedPartition::end_record() {
+  CHECK(current_ != nullptr);
+  const std::string_view payload = encoder_.bytes();
+  ++records_;
+  bytes_ += payload.size();
+  current_->end_record(timestamp_, payload);
+  if (!current_->listed && current_->has_unflushed()) {
+    current_->listed = true;
+    unflushed_.push_back(current_);
+  }
+  current_ = nullptr;
+  if (!shared_.closed.empty()) hand_over();
+}
+
+void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payload) {
+  CHECK(current_ == nullptr && kind != ElementKind::kRecord && kind != ElementKind::kEndOfData &&
+        !ended_);
+  const auto size = static_cast<uint32_t>(payload.size() + 1);
+  const std::shared_ptr<Block> event = Block::for_event(
+      size, account_, (kEventChargeBytes + size) * static_cast<uint64_t>(subpartitions_));
+  event->data()[0] = static_cast<char>(kind);
+  std::memcpy(event->data() + 1, payload.data(), payload.size());
+  for (uint32_t s = 0; s < subpartitions_; ++s) channel(s).append_event(kind, event, size);
+  hand_over();
+  for (ChannelWriter* writer : unflushed_) writer->listed = false;
+  unflushed_.clear();
+}
+
+void PipelinedPartition::flush() {
+  for (ChannelWriter* writer : unflushed_) {
+    writer->flush();
+    writer->listed = false;
+  }
+  unflushed_.clear();
+  hand_over();
+}
+
+void PipelinedPartition::hand_over() {
+  if (shared_.closed.empty()) return;
+  queues_->push(&shared_.closed, &calls_);
+  tell(calls_);
+  calls_.clear();
+}
+
+void PipelinedPartition::end_of_data() {
+  if (ended_) return;
+  flush();
+  ended_ = true;
+  context_.index->end_partition(queues_);
+}
+
+std::vector<ChannelPosition> PipelinedPartition::positions() const {
+  std::vector<ChannelPosition> positions;
+  channels_.for_each([&](uint32_t subpartition, const ChannelWriter& writer) {
+    positions.push_back({subpartition, writer.elements(), writer.hash()});
+  });
+  return positions;
+}
+
+void PipelinedPartition::release() {
+  if (released_) return;
+  released_ = true;
+  account_->close();
+  context_.index->remove_partition(queues_);
+  channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
+  shared_.closed.clear();
+  unflushed_.clear();
+  if (context_.on_release) context_.on_release();
+}
+
+}  // namespace freshet

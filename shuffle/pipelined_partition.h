@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shuffle/channel_writer.h"
+#include "shuffle/dataset_index.h"
+#include "shuffle/result_partition.h"
+
+namespace freshet {
+
+/// The partition whose consumers read while it is written.
+class PipelinedPartition final : public ResultPartition {
+ public:
+  struct Context {
+    std::shared_ptr<SegmentPool> pool;
+    std::shared_ptr<DatasetIndex> index;
+    uint64_t budget_bytes = 0;
+    std::function<void()> on_release;
+  };
+
+  static Result<std::shared_ptr<ResultPartition>> create(const Options& options, Context context);
+  PipelinedPartition(const Options& options, Context context);
+  ~PipelinedPartition() override;
+
+  bool available() const override { return account_->available(); }
+  Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
+  void end_record() override;
+  void broadcast_event(ElementKind kind, std::string_view payload) override;
+  void flush() override;
+  bool has_unflushed() const override { return !unflushed_.empty(); }
+  void end_of_data() override;
+  std::vector<ChannelPosition> positions() const override;
+  uint64_t records_written() const override { return records_; }
+  uint64_t bytes_written() const override { return bytes_; }
+  void release() override;
+
+ private:
+  ChannelWriter& channel(uint32_t subpartition);
+  void hand_over();
+
+  const Context context_;
+  const uint32_t subpartitions_;
+  const std::shared_ptr<MemoryAccount> account_;
+  const std::shared_ptr<PartitionQueues> queues_;
+  ChannelWriter::Shared shared_;
+  SparseArray<ChannelWriter> channels_;
+  std::vector<ChannelWriter*>
+      unflushed_;  // Those with an open block that holds something, and some without.
+  std::vector<ReaderCall> calls_;
+
+  Encoder encoder_;
+  ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.
+  EpochMillis timestamp_ = kNoTimestamp;
+  uint64_t channel_count_ = 0;
+  uint64_t records_ = 0;
+  uint64_t bytes_ = 0;
+  bool ended_ = false;
+  bool released_ = false;
+};
+
+}  // namespace freshet

@@ -1,0 +1,106 @@
+#include "shuffle/segment_pool.h"
+
+#include <bit>
+#include <new>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{4096};
+
+uint64_t all_blocks(uint32_t block_bytes) {
+  const uint32_t count = kLargeBlockBytes / block_bytes;
+  return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+}
+
+}  // namespace
+
+uint32_t block_bytes_for(uint32_t bytes) {
+  if (bytes <= kSmallBlockBytes) return kSmallBlockBytes;
+  return bytes <= kMediumBlockBytes ? kMediumBlockBytes : kLargeBlockBytes;
+}
+
+void SegmentPool::Release::operator()(char* memory) const { ::operator delete(memory, kAlignment); }
+
+SegmentPool::SegmentPool(uint64_t bytes) {
+  const uint64_t count = bytes / kLargeBlockBytes;
+  CHECK(count < kNone);
+  if (count == 0) return;
+  memory_.reset(static_cast<char*>(::operator new(count* kLargeBlockBytes, kAlignment)));
+  segments_.resize(count);
+  free_segments_.reserve(count);
+  for (uint64_t i = count; i-- > 0;) free_segments_.push_back(static_cast<uint32_t>(i));
+}
+
+SegmentPool::~SegmentPool() = default;
+
+SegmentPool::SizeList& SegmentPool::list_of(uint32_t block_bytes) {
+  if (block_bytes == kSmallBlockBytes) return lists_[0];
+  if (block_bytes == kMediumBlockBytes) return lists_[1];
+  CHECK(block_bytes == kLargeBlockBytes);
+  return lists_[2];
+}
+
+void SegmentPool::link(uint32_t index) {
+  Segment& segment = segments_[index];
+  SizeList& list = list_of(segment.block_bytes);
+  segment.previous = kNone;
+  segment.next = list.first;
+  if (list.first != kNone) segments_[list.first].previous = index;
+  list.first = index;
+}
+
+void SegmentPool::unlink(uint32_t index) {
+  Segment& segment = segments_[index];
+  if (segment.previous != kNone) {
+    segments_[segment.previous].next = segment.next;
+  } else {
+    list_of(segment.block_bytes).first = segment.next;
+  }
+  if (segment.next != kNone) segments_[segment.next].previous = segment.previous;
+}
+
+char* SegmentPool::allocate(uint32_t block_bytes) {
+  std::lock_guard lock(mutex_);
+  uint32_t index = list_of(block_bytes).first;
+  if (index == kNone) {
+    if (free_segments_.empty()) return nullptr;
+    index = free_segments_.back();
+    free_segments_.pop_back();
+    segments_[index].block_bytes = block_bytes;
+    segments_[index].free_blocks = all_blocks(block_bytes);
+    link(index);
+  }
+  Segment& segment = segments_[index];
+  const int block = std::countr_zero(segment.free_blocks);
+  segment.free_blocks &= segment.free_blocks - 1;
+  if (segment.free_blocks == 0) unlink(index);
+  return memory_.get() + static_cast<uint64_t>(index) * kLargeBlockBytes +
+         static_cast<uint64_t>(block) * block_bytes;
+}
+
+void SegmentPool::free(char* block) {
+  std::lock_guard lock(mutex_);
+  const uint64_t offset = static_cast<uint64_t>(block - memory_.get());
+  const auto index = static_cast<uint32_t>(offset / kLargeBlockBytes);
+  CHECK(index < segments_.size());
+  Segment& segment = segments_[index];
+  const uint64_t bit = uint64_t{1} << (offset % kLargeBlockBytes / segment.block_bytes);
+  CHECK((segment.free_blocks & bit) == 0);
+  if (segment.free_blocks == 0) link(index);
+  segment.free_blocks |= bit;
+  if (segment.free_blocks != all_blocks(segment.block_bytes)) return;
+  unlink(index);
+  segment.free_blocks = 0;
+  free_segments_.push_back(index);
+}
+
+uint64_t SegmentPool::free_bytes() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<uint64_t>(free_segments_.size()) * kLargeBlockBytes;
+}
+
+}  // namespace freshet

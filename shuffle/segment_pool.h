@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace freshet {
+
+/// The sizes of blocks that segments are cut into.
+inline constexpr uint32_t kSmallBlockBytes = 512;
+inline constexpr uint32_t kMediumBlockBytes = 4u << 10;
+inline constexpr uint32_t kLargeBlockBytes = 32u << 10;
+
+/// The smallest block that holds `bytes`; the largest when none does.
+uint32_t block_bytes_for(uint32_t bytes);
+
+/// All memory for buffers of one TaskManager, reserved at once and touched only when used. Segments
+/// are cut into blocks of one size each; a segment whose blocks are all back is free again, for any
+/// size.
+///
+/// Thread-safe; one lock, under which nothing else is called.
+class SegmentPool {
+ public:
+  /// Rounds down to whole segments of kLargeBlockBytes.
+  explicit SegmentPool(uint64_t bytes);
+  ~SegmentPool();
+  SegmentPool(const SegmentPool&) = delete;
+  SegmentPool& operator=(const SegmentPool&) = delete;
+
+  /// A block of exactly `block_bytes` (one of the three), or null when there is none.
+  char* allocate(uint32_t block_bytes);
+
+  /// Takes back what `allocate` gave.
+  void free(char* block);
+
+  /// Whole segments that nobody holds a block of.
+  uint64_t free_bytes() const;
+  uint64_t total_bytes() const {
+    return static_cast<uint64_t>(segments_.size()) * kLargeBlockBytes;
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Segment {
+    uint64_t free_blocks = 0;  // One bit each.
+    uint32_t block_bytes = 0;
+    uint32_t previous = kNone;  // In the list of segments of its size that have a free block.
+    uint32_t next = kNone;
+  };
+  struct SizeList {
+    uint32_t first = kNone;
+  };
+
+  SizeList& list_of(uint32_t block_bytes);
+  void link(uint32_t index);
+  void unlink(uint32_t index);
+
+  struct Release {
+    void operator()(char* memory) const;
+  };
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<char, Release> memory_;
+  std::vector<Segment> segments_;
+  std::vector<uint32_t> free_segments_;  // The last returned is the first used: it is warm.
+  SizeList lists_[3];
+};
+
+}  // namespace freshet
