@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network/transport.h"
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/graph/job_module.h"
+#include "shuffle/input_gate.h"
+
+namespace freshet {
+
+namespace proto {
+class AttemptProto;
+class DeployTasks;
+class JobIdProto;
+class JobInformation;
+class StatusProto;
+}  // namespace proto
+
+/// What all tasks of one job share. Values copy.
+struct JobInformation {
+  JobId id;
+  std::string name;
+  std::string module_hash;
+  BuildOptions build;
+  uint64_t fingerprint = 0;
+  std::shared_ptr<const JobGraph> graph;
+};
+
+/// Where the producers of one dataset are, for all consumers that read the same ones.
+struct GateGroup {
+  DatasetId dataset;
+  std::vector<InputGate::ProducerLocation> locations;
+  std::vector<InputGate::ProducerRange> producers;  // Contiguous, ascending.
+
+  /// The producers [begin, end) of it.
+  std::vector<InputGate::ProducerRange> part(IndexRange) const;
+};
+
+struct TaskDeployment {
+  AttemptId attempt;
+  AllocationId allocation;
+  uint32_t slot = 0;
+  std::vector<std::shared_ptr<const GateGroup>>
+      gates;  // One per input edge, covering all that it reads.
+};
+
+struct Deployment {
+  JobInformation job;
+  std::vector<TaskDeployment> tasks;
+};
+
+/// What came from the network, checked: everything that names something names something that
+/// exists. kInvalidArgument otherwise. `slots`: of this TaskManager.
+Result<Deployment> parse_deployment(const proto::DeployTasks&, uint32_t slots);
+Result<JobInformation> parse_job_information(const proto::JobInformation&);
+
+JobId from_proto(const proto::JobIdProto&);
+AttemptId from_proto(const proto::AttemptProto&);
+Status from_proto(const proto::StatusProto&);
+void to_proto(const JobId&, proto::JobIdProto*);
+void to_proto(const AttemptId&, proto::AttemptProto*);
+void to_proto(const Status&, proto::StatusProto*);
+
+}  // namespace freshet

@@ -1,0 +1,171 @@
+#include "taskmanager/hosted_job.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace freshet {
+
+namespace {
+
+using BuiltResult = Result<std::shared_ptr<const BuiltJob>>;
+
+/// Runs user code, or a fault mark; what it throws becomes a status.
+template <class Call>
+Status caught(Call call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return user_error(error.what());
+  } catch (...) {
+    return user_error("an exception that is no std::exception");
+  }
+}
+
+BuiltResult build_and_compare(JobModule& module, const JobInformation& information) {
+  std::shared_ptr<const BuiltJob> built;
+  const Status status = caught([&]() -> Status {
+    ASSIGN_OR_RETURN(built, module.build(information.build));
+    return Status();
+  });
+  if (!status.ok()) {
+    return invalid_argument(
+        fmt::format("job '{}' cannot be built: {}", information.name, status.message()));
+  }
+  const uint64_t fingerprint = fingerprint_of(built->graph());
+  if (fingerprint != information.fingerprint) {
+    return invalid_argument(fmt::format(
+        "job '{}' was submitted with fingerprint {:016x} and is built here with {:016x}: its "
+        "builder must depend on nothing but its arguments",
+        information.name, information.fingerprint, fingerprint));
+  }
+  return built;
+}
+
+Status check_vertex(const JobVertex& vertex, const BuiltJob& built, FileSystem& files) {
+  for (const ChainedOperator& chained : vertex.operators) {
+    const auto factory = built.operator_factory(chained.id);
+    if (factory == nullptr)
+      return invalid_argument("the module has no operator '" + chained.name + "'");
+    const Status status = caught([&] { return factory->check(files); });
+    if (!status.ok())
+      return invalid_argument("operator '" + chained.name + "': " + status.message());
+  }
+  return Status();
+}
+
+Status commit_all(const std::vector<CommittableBytes>& committables, const BuiltJob& built,
+                  FileSystem& files, Faults* faults) {
+  for (const CommittableBytes& one : committables) {
+    const auto factory = built.operator_factory(one.operator_id);
+    if (factory == nullptr)
+      return invalid_argument("the module has no operator " + to_string(one.operator_id));
+    const Status status = caught([&]() -> Status {
+      const auto committer = factory->make_committer();
+      if (committer == nullptr)
+        return invalid_argument("operator " + to_string(one.operator_id) + " publishes nothing");
+      if (faults != nullptr) faults->at("commit.before_rename");
+      RETURN_IF_ERROR(committer->commit(one.payload, files));
+      if (faults != nullptr) faults->at("commit.after_rename");
+      return Status();
+    });
+    RETURN_IF_ERROR(status);
+  }
+  return Status();
+}
+
+}  // namespace
+
+template <class T>
+void HostedJob::run_on_io(std::string_view name, UniqueFunction<T()> work,
+                          UniqueFunction<void(const T&)> done) {
+  Executor& main = environment_.main.executor();
+  environment_.io.post(name, [&main, name, work = std::move(work), done = std::move(done),
+                              weak = weak_from_this()]() mutable {
+    T result = work();
+    main.post(name, [result = std::move(result), done = std::move(done), weak]() mutable {
+      if (const auto self = weak.lock()) done(result);
+    });
+  });
+}
+
+void HostedJob::prepare(Done done) {
+  if (built_) {
+    environment_.main.post("job_is_built",
+                           [weak = weak_from_this(), done = std::move(done)]() mutable {
+                             if (const auto self = weak.lock()) done(Status());
+                           });
+    return;
+  }
+  preparing_.push_back(std::move(done));
+  if (preparing_.size() > 1) return;
+  environment_.modules.get(information_.module_hash,
+                           [weak = weak_from_this()](Result<std::shared_ptr<JobModule>> module) {
+                             const auto self = weak.lock();
+                             if (self == nullptr) return;
+                             if (!module.ok()) return self->end_prepare(module.status());
+                             self->build(std::move(module).value());
+                           });
+}
+
+void HostedJob::build(std::shared_ptr<JobModule> module) {
+  run_on_io<BuiltResult>(
+      "build_job",
+      [module = std::move(module), information = information_] {
+        return build_and_compare(*module, information);
+      },
+      [this](const BuiltResult& built) {
+        if (built.ok()) built_ = *built;
+        end_prepare(built.status());
+      });
+}
+
+void HostedJob::end_prepare(const Status& status) {
+  std::vector<Done> waiting;
+  waiting.swap(preparing_);
+  for (Done& done : waiting) done(status);
+}
+
+void HostedJob::check(std::set<VertexId> vertices, CheckDone done) {
+  run_on_io<std::map<VertexId, Status>>(
+      "check_operators",
+      [vertices = std::move(vertices), graph = information_.graph, built = built_,
+       &files = environment_.files] {
+        std::map<VertexId, Status> failed;
+        for (VertexId vertex : vertices) {
+          Status status = check_vertex(graph->vertices[vertex.value], *built, files);
+          if (!status.ok()) failed.emplace(vertex, std::move(status));
+        }
+        return failed;
+      },
+      std::move(done));
+}
+
+void HostedJob::commit(std::vector<CommittableBytes> committables, Done done) {
+  run_on_io<Status>(
+      "commit",
+      [committables = std::move(committables), built = built_, &files = environment_.files,
+       faults = environment_.faults] { return commit_all(committables, *built, files, faults); },
+      std::move(done));
+}
+
+void HostedJob::clean_up(Done done) {
+  run_on_io<Status>(
+      "clean_up_job",
+      [ran = ran_, graph = information_.graph, built = built_, &files = environment_.files] {
+        for (VertexId vertex : ran) {
+          for (const ChainedOperator& chained : graph->vertices[vertex.value].operators) {
+            const auto factory = built == nullptr ? nullptr : built->operator_factory(chained.id);
+            if (factory == nullptr) continue;
+            (void)caught([&] {
+              factory->clean_up(files);
+              return Status();
+            });
+          }
+        }
+        return Status();
+      },
+      std::move(done));
+}
+
+}  // namespace freshet

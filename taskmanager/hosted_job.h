@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/faults.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/mailbox.h"
+#include "runtime/operators/operator.h"
+#include "taskmanager/deployment_message.h"
+#include "taskmanager/module_store.h"
+
+namespace freshet {
+
+/// One job's code in this TaskManager: the module, built once, and what is done with it beside
+/// running tasks. User code runs on the I/O executor. Belongs to the mailbox' thread; every `done`
+/// runs there, later, or never when the job is dropped before.
+class HostedJob final : public std::enable_shared_from_this<HostedJob> {
+ public:
+  struct Environment {
+    ModuleStore& modules;
+    Mailbox& main;
+    Executor& io;
+    FileSystem& files;
+    Faults* faults = nullptr;
+  };
+  using Done = UniqueFunction<void(const Status&)>;
+
+  HostedJob(JobInformation information, const Environment& environment)
+      : information_(std::move(information)), environment_(environment) {}
+
+  const JobInformation& information() const { return information_; }
+
+  /// Null before prepare() succeeded.
+  const std::shared_ptr<const BuiltJob>& built() const { return built_; }
+
+  /// Loads and builds the module and compares fingerprints, if that was not done. A failure is not
+  /// remembered.
+  void prepare(Done done);
+
+  /// Has the operators of the vertices checked before anything runs. `done` gets what failed; tasks
+  /// of other vertices may run.
+  using CheckDone = UniqueFunction<void(const std::map<VertexId, Status>& failed)>;
+  void check(std::set<VertexId> vertices, CheckDone done);
+
+  /// Publishes what sinks left.
+  void commit(std::vector<CommittableBytes> committables, Done done);
+
+  /// The job has ended: operators that ran here remove what attempts left.
+  void clean_up(Done done);
+  void ran(VertexId vertex) { ran_.insert(vertex); }
+
+ private:
+  void build(std::shared_ptr<JobModule> module);
+  void end_prepare(const Status&);
+  template <class T>
+  void run_on_io(std::string_view name, UniqueFunction<T()> work,
+                 UniqueFunction<void(const T&)> done);
+
+  const JobInformation information_;
+  const Environment environment_;
+  std::shared_ptr<const BuiltJob> built_;
+  std::vector<Done> preparing_;
+  std::set<VertexId> ran_;
+};
+
+}  // namespace freshet

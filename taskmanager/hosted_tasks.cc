@@ -1,0 +1,220 @@
+#include "taskmanager/hosted_tasks.h"
+
+#include <utility>
+#include <vector>
+
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+/// Carries states from the thread that steps a task to the mailbox.
+class HostedTasks::Listener final : public TaskListener {
+ public:
+  Listener(Executor& main, std::weak_ptr<HostedTasks> tasks)
+      : main_(main), tasks_(std::move(tasks)) {}
+
+  void on_state(TaskStateChange change) override {
+    main_.post("task_state", [tasks = tasks_, change = std::move(change)]() mutable {
+      if (const auto self = tasks.lock()) self->on_state(std::move(change));
+    });
+  }
+
+ private:
+  Executor& main_;
+  const std::weak_ptr<HostedTasks> tasks_;
+};
+
+HostedTasks::HostedTasks(Options options, const TaskBuilderEnvironment& environment, Mailbox& main,
+                         Owner& owner)
+    : options_(std::move(options)),
+      environment_(environment),
+      main_(main),
+      owner_(owner),
+      slots_(options_.slots) {}
+
+Status HostedTasks::pass(std::string_view mark) {
+  if (environment_.faults == nullptr) return Status();
+  try {
+    environment_.faults->at(mark);
+  } catch (const std::exception& error) {
+    return internal_error(error.what());
+  }
+  return Status();
+}
+
+bool HostedTasks::add(const TaskDeployment& deployment, bool welcome) {
+  const AttemptId& attempt = deployment.attempt;
+  Hosted& hosted = tasks_[attempt];
+  hosted.slot = deployment.slot;
+  Status status = slots_.claim(deployment.slot, deployment.allocation, attempt);
+  if (status.ok() && !welcome) status = unavailable("the TaskManager is stopping");
+  if (status.ok()) return true;
+  fail_before_start(attempt, status, {});
+  return false;
+}
+
+void HostedTasks::start(const TaskDeployment& deployment, const JobInformation& job,
+                        std::shared_ptr<const BuiltJob> built) {
+  const AttemptId& attempt = deployment.attempt;
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end()) return;
+  auto on_loss = [weak = weak_from_this(), &main = main_.executor()](const AttemptId& consumer,
+                                                                     const ChannelLoss& loss) {
+    main.post("channel_loss", [weak, consumer, loss] {
+      const auto self = weak.lock();
+      if (self != nullptr && !self->abandoned_ && self->hosts(consumer))
+        self->owner_.on_channel_loss(consumer, loss);
+    });
+  };
+  auto task = build_task(job, std::move(built), deployment,
+                         std::make_shared<Listener>(main_.executor(), weak_from_this()),
+                         std::move(on_loss), environment_);
+  if (!task.ok()) return fail_before_start(attempt, task.status(), {});
+  if (Status status = pass("deploy.before_ack"); !status.ok())
+    return fail_before_start(attempt, status, {});
+  Hosted& hosted = found->second;
+  hosted.task = std::move(task).value();
+  hosted.flush_interval = hosted.task->flush_interval();
+  if (hosted.flush_interval) schedule_flush(*hosted.flush_interval);
+  environment_.tasks.add(hosted.task);
+}
+
+void HostedTasks::fail_before_start(const AttemptId& attempt, const Status& cause,
+                                    const std::string& operator_name) {
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end()) return;
+  report_without_task(attempt, found->second, TaskState::kFailed, cause, operator_name);
+}
+
+void HostedTasks::cancel(const AttemptId& attempt) {
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end() || found->second.cancelling) return;
+  Hosted& hosted = found->second;
+  hosted.cancelling = true;
+  if (hosted.task == nullptr) {
+    report_without_task(attempt, hosted, TaskState::kCanceling);
+    report_without_task(attempt, tasks_.at(attempt), TaskState::kCanceled);
+    return;
+  }
+  hosted.cancellation = main_.schedule(
+      options_.cancellation_timeout, "cancellation_timeout", [weak = weak_from_this(), attempt] {
+        const auto self = weak.lock();
+        if (self == nullptr || self->abandoned_ || !self->hosts(attempt)) return;
+        const Status status = deadline_exceeded(
+            "task " + to_string(attempt) + " did not end within " +
+            format_duration(self->options_.cancellation_timeout) + " of its cancellation");
+        LOG_ERROR("cancellation_timeout",
+                  {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
+        if (self->options_.on_fatal) self->options_.on_fatal(status);
+      });
+  hosted.task->request_cancel();
+  environment_.tasks.wake(hosted.task);
+}
+
+void HostedTasks::finish(const AttemptId& attempt) {
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end() || found->second.task == nullptr) return;
+  found->second.task->request_finish();
+  environment_.tasks.wake(found->second.task);
+}
+
+void HostedTasks::cancel_job(const JobId& job) {
+  std::vector<AttemptId> attempts;
+  for (const auto& [attempt, hosted] : tasks_) {
+    if (attempt.job == job) attempts.push_back(attempt);
+  }
+  for (const AttemptId& attempt : attempts) cancel(attempt);
+}
+
+void HostedTasks::cancel_all() {
+  std::vector<AttemptId> attempts;
+  for (const auto& [attempt, hosted] : tasks_) attempts.push_back(attempt);
+  for (const AttemptId& attempt : attempts) cancel(attempt);
+}
+
+bool HostedTasks::hosts_job(const JobId& job) const {
+  const auto first = tasks_.lower_bound(AttemptId{job, {}, 0});
+  return first != tasks_.end() && first->first.job == job;
+}
+
+void HostedTasks::for_each(
+    const std::function<void(const AttemptId&, const TaskProgress&)>& call) const {
+  for (const auto& [attempt, hosted] : tasks_) {
+    call(attempt, hosted.task ? hosted.task->progress() : TaskProgress());
+  }
+}
+
+void HostedTasks::report_without_task(const AttemptId& attempt, Hosted& hosted, TaskState state,
+                                      const Status& cause, const std::string& operator_name) {
+  LOG_INFO("task_state", {{"job", attempt.job},
+                          {"attempt", attempt},
+                          {"from", to_string(hosted.state)},
+                          {"to", to_string(state)}});
+  TaskStateChange change;
+  change.attempt = attempt;
+  change.state = state;
+  change.cause = cause;
+  change.operator_name = operator_name;
+  report(hosted, std::move(change));
+}
+
+void HostedTasks::on_state(TaskStateChange change) {
+  main_.assert_on_thread();
+  if (abandoned_) return;
+  const auto found = tasks_.find(change.attempt);
+  CHECK(found != tasks_.end());
+  report(found->second, std::move(change));
+}
+
+void HostedTasks::report(Hosted& hosted, TaskStateChange change) {
+  CHECK(can_move(hosted.state, change.state));
+  hosted.state = change.state;
+  if (change.state == TaskState::kFailed) {
+    LOG_WARN("task_failed",
+             {{"job", change.attempt.job}, {"attempt", change.attempt}, {"status", change.cause}});
+  }
+  if (change.state == TaskState::kCanceled) (void)pass("cancel.before_ack");
+  if (is_terminal(change.state)) drop(change.attempt);
+  owner_.on_task_state(change);
+}
+
+void HostedTasks::drop(const AttemptId& attempt) {
+  const auto found = tasks_.find(attempt);
+  slots_.release(found->second.slot, attempt);
+  main_.cancel(found->second.cancellation);
+  tasks_.erase(found);
+}
+
+void HostedTasks::schedule_flush(Duration interval) {
+  if (flush_timers_.contains(interval)) return;
+  flush_timers_[interval] =
+      main_.schedule(interval, "flush_outputs", [weak = weak_from_this(), interval] {
+        if (const auto self = weak.lock()) self->flush(interval);
+      });
+}
+
+void HostedTasks::flush(Duration interval) {
+  flush_timers_.erase(interval);
+  bool any = false;
+  for (const auto& [attempt, hosted] : tasks_) {
+    if (hosted.task == nullptr || hosted.flush_interval != interval) continue;
+    any = true;
+    if (!hosted.task->wants_flush()) continue;
+    hosted.task->request_flush();
+    environment_.tasks.wake(hosted.task);
+  }
+  if (any) schedule_flush(interval);
+}
+
+void HostedTasks::abandon() {
+  abandoned_ = true;
+  for (const auto& [interval, timer] : flush_timers_) main_.cancel(timer);
+  for (const auto& [attempt, hosted] : tasks_) {
+    main_.cancel(hosted.cancellation);
+    if (hosted.task) environment_.tasks.remove(hosted.task);
+  }
+  tasks_.clear();
+}
+
+}  // namespace freshet

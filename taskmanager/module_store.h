@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/faults.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/mailbox.h"
+#include "runtime/graph/job_module.h"
+#include "taskmanager/blob_fetch.h"
+
+namespace freshet {
+
+/// Job modules by content: fetched once, stored as `<directory>/<hash>.so`, loaded once, never
+/// unloaded. Files and loading are the I/O executor's; everything else belongs to the mailbox'
+/// thread.
+class ModuleStore {
+ public:
+  struct Environment {
+    Transport& transport;
+    Mailbox& main;
+    Executor& io;
+    ModuleLoader& loader;
+    FileSystem& files;
+    Faults* faults = nullptr;
+  };
+  using Done = UniqueFunction<void(Result<std::shared_ptr<JobModule>>)>;
+
+  ModuleStore(std::string directory, BlobFetch::Options fetch, const Environment& environment);
+  ~ModuleStore();
+
+  /// `done` runs later on the mailbox' thread, or never when the store is destroyed before. A
+  /// failure is not remembered.
+  void get(const std::string& hash, Done done);
+
+  /// The last job that needed it has gone: the file goes too. Loaded code stays.
+  void remove_file(const std::string& hash);
+
+ private:
+  struct Shared;
+  struct Entry {
+    std::shared_ptr<JobModule> module;
+    std::shared_ptr<BlobFetch> fetch;
+    std::vector<Done> waiting;
+  };
+
+  void load_stored(const std::string& hash);
+  void fetch(const std::string& hash);
+  void store_and_load(const std::string& hash, std::string bytes);
+  void end(const std::string& hash, Result<std::shared_ptr<JobModule>>);
+  std::string path_of(const std::string& hash) const { return directory_ + "/" + hash + ".so"; }
+
+  const std::string directory_;
+  const BlobFetch::Options fetch_options_;
+  const Environment environment_;
+  std::map<std::string, Entry> entries_;
+  const std::shared_ptr<ModuleStore*> self_;  // Expires with this.
+};
+
+}  // namespace freshet

@@ -1,0 +1,395 @@
+#include "taskmanager/task_executor.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+#include "runtime/base/mailbox.h"
+#include "runtime/graph/task_state.h"
+#include "runtime/proto/control.pb.h"
+#include "taskmanager/hosted_job.h"
+#include "taskmanager/hosted_tasks.h"
+#include "taskmanager/job_manager_link.h"
+#include "taskmanager/module_store.h"
+
+namespace freshet {
+
+namespace {
+
+JobManagerLink::Options link_options(const TaskExecutor::Options& options) {
+  JobManagerLink::Options link;
+  link.job_manager = options.job_manager;
+  link.secret = options.secret;
+  link.library_version = options.library_version;
+  link.connect_timeout = options.connect_timeout;
+  link.backoff_first = options.retry_first;
+  link.backoff_max = options.retry_max;
+  return link;
+}
+
+BlobFetch::Options fetch_options(const TaskExecutor::Options& options) {
+  BlobFetch::Options fetch;
+  fetch.job_manager = options.job_manager;
+  fetch.secret = options.secret;
+  fetch.library_version = options.library_version;
+  return fetch;
+}
+
+}  // namespace
+
+/// Everything runs on the mailbox' thread. Jobs and tasks belong to one registration: when that is
+/// lost all of them go before the next one starts. What a job does elsewhere ends here only while
+/// the job is in one of the maps below, so `this` and the job are alive in every such continuation.
+class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTasks::Owner {
+ public:
+  Impl(Options options, const Environment& environment)
+      : options_(std::move(options)),
+        environment_(environment),
+        main_(environment.main),
+        modules_(options_.state_directory + "/modules", fetch_options(options_),
+                 {environment.transport, main_, environment.io, environment.modules,
+                  environment.files, environment.faults}),
+        link_(std::make_shared<JobManagerLink>(link_options(options_), environment.transport, main_,
+                                               *this)) {}
+
+  void start() {
+    HostedTasks::Options tasks;
+    tasks.slots = options_.slots;
+    tasks.cancellation_timeout = options_.cancellation_timeout;
+    tasks.on_fatal = environment_.on_fatal;
+    tasks_ = std::make_shared<HostedTasks>(
+        tasks,
+        TaskBuilderEnvironment{environment_.shuffle, environment_.tasks, environment_.clock,
+                               environment_.files, environment_.random, environment_.faults,
+                               environment_.recorder, options_.channel_hash},
+        main_, *this);
+    link_->start();
+  }
+
+  void stop(std::function<void()> done) {
+    stopped_ = std::move(done);
+    stopping_ = true;
+    if (tasks_) tasks_->cancel_all();
+    end_session_if_empty();
+  }
+
+  /// Nothing calls back any more.
+  void abandon() {
+    link_->abandon();
+    if (tasks_) tasks_->abandon();
+  }
+
+  bool registered() const { return link_->registered(); }
+  uint32_t free_slots() const { return tasks_ ? tasks_->free_slots() : options_.slots; }
+  size_t hosted_tasks() const { return tasks_ ? tasks_->size() : 0; }
+
+  // JobManagerLink::Handler
+  void fill_registration(proto::Envelope* envelope) override;
+  void fill_heartbeat(proto::Envelope* envelope) override;
+  void on_registered() override {}
+  Status on_message(const proto::Envelope& envelope) override;
+  void on_lost(const Status& why) override;
+
+  // HostedTasks::Owner
+  void on_task_state(const TaskStateChange& change) override;
+  void on_channel_loss(const AttemptId& consumer, const ChannelLoss& loss) override;
+
+ private:
+  Status on_deploy(const proto::DeployTasks& message);
+  void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks);
+  Status on_commit(const proto::Commit& message);
+  void on_release(const JobId& id);
+  void release_if_empty(const JobId& id);
+  void end_session_if_empty();
+  Result<HostedJob*> hosted_job(JobInformation information);
+  void send_commit_done(const JobId& job, uint64_t commit_id, const Status& status);
+  void send_released(const JobId& job);
+  bool module_in_use(const std::string& hash) const;
+
+  const Options options_;
+  const Environment environment_;
+  Mailbox main_;
+  ModuleStore modules_;
+  std::shared_ptr<HostedTasks> tasks_;
+  std::map<JobId, std::shared_ptr<HostedJob>> jobs_;
+  std::map<JobId, std::shared_ptr<HostedJob>>
+      releasing_;  // Its last tasks end, or it is cleaned up.
+  bool session_lost_ = false;
+  bool stopping_ = false;
+  std::function<void()> stopped_;
+  std::shared_ptr<JobManagerLink> link_;
+};
+
+void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope) {
+  proto::RegisterTaskManager* registration = envelope->mutable_register_task_manager();
+  const Address data = environment_.shuffle.data_address();
+  registration->set_task_manager(options_.id.value);
+  registration->set_name(options_.name);
+  registration->set_host_id(options_.host_id);
+  registration->set_data_host(data.host);
+  registration->set_data_port(data.port);
+  registration->set_slots(options_.slots);
+  registration->set_pid(options_.pid);
+  registration->set_log_path(options_.log_path);
+}
+
+namespace {
+
+void fill_progress(const AttemptId& attempt, const TaskProgress& progress,
+                   proto::TaskProgress* to) {
+  to_proto(attempt, to->mutable_attempt());
+  to->set_records_in(progress.records_in);
+  to->set_records_out(progress.records_out);
+  to->set_bytes_in(progress.bytes_in);
+  to->set_bytes_out(progress.bytes_out);
+  to->set_source_records(progress.source_records);
+}
+
+}  // namespace
+
+void TaskExecutor::Impl::fill_heartbeat(proto::Envelope* envelope) {
+  proto::Heartbeat* heartbeat = envelope->mutable_heartbeat();
+  tasks_->for_each([&](const AttemptId& attempt, const TaskProgress& progress) {
+    to_proto(attempt, heartbeat->add_hosted());
+    fill_progress(attempt, progress, heartbeat->add_progress());
+  });
+}
+
+Status TaskExecutor::Impl::on_message(const proto::Envelope& envelope) {
+  main_.assert_on_thread();
+  switch (envelope.message_case()) {
+    case proto::Envelope::kDeployTasks:
+      return on_deploy(envelope.deploy_tasks());
+    case proto::Envelope::kCancelTasks:
+      for (const proto::AttemptProto& attempt : envelope.cancel_tasks().attempts())
+        tasks_->cancel(from_proto(attempt));
+      return Status();
+    case proto::Envelope::kFinishTasks:
+      for (const proto::AttemptProto& attempt : envelope.finish_tasks().attempts())
+        tasks_->finish(from_proto(attempt));
+      return Status();
+    case proto::Envelope::kCommit:
+      return on_commit(envelope.commit());
+    case proto::Envelope::kReleaseJob:
+      on_release(from_proto(envelope.release_job().job()));
+      return Status();
+    default:
+      return invalid_argument("message " + std::to_string(envelope.message_case()) +
+                              " is not for a TaskManager");
+  }
+}
+
+Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
+  auto& job = jobs_[information.id];
+  if (job != nullptr) {
+    const JobInformation& known = job->information();
+    if (known.module_hash != information.module_hash ||
+        known.fingerprint != information.fingerprint || known.build != information.build ||
+        *known.graph != *information.graph) {
+      return invalid_argument("job " + information.id.to_string() + " is not what it was before");
+    }
+    return job.get();
+  }
+  job = std::make_shared<HostedJob>(
+      std::move(information), HostedJob::Environment{modules_, main_, environment_.io,
+                                                     environment_.files, environment_.faults});
+  return job.get();
+}
+
+Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
+  ASSIGN_OR_RETURN(Deployment deployment, parse_deployment(message, options_.slots));
+  for (const TaskDeployment& task : deployment.tasks) {
+    if (tasks_->hosts(task.attempt))
+      return invalid_argument("task " + to_string(task.attempt) + " is deployed twice");
+  }
+  if (releasing_.contains(deployment.job.id))
+    return invalid_argument("a job is deployed that was released");
+  ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(deployment.job)));
+  std::vector<TaskDeployment> accepted;
+  for (TaskDeployment& task : deployment.tasks) {
+    if (tasks_->add(task, !stopping_)) accepted.push_back(std::move(task));
+  }
+  job->prepare([this, job, accepted = std::move(accepted)](const Status& status) mutable {
+    if (status.ok()) return start_tasks(job, std::move(accepted));
+    for (const TaskDeployment& task : accepted) tasks_->fail_before_start(task.attempt, status, {});
+  });
+  return Status();
+}
+
+void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks) {
+  std::set<VertexId> to_check;
+  for (const TaskDeployment& task : tasks) {
+    const AttemptId& attempt = task.attempt;
+    job->ran(attempt.subtask.vertex);
+    if (attempt.attempt == 0 && attempt.subtask.index == 0) to_check.insert(attempt.subtask.vertex);
+  }
+  auto start = [this, job, tasks = std::move(tasks)](const std::map<VertexId, Status>& failed) {
+    for (const TaskDeployment& task : tasks) {
+      const auto found = failed.find(task.attempt.subtask.vertex);
+      if (found != failed.end()) {
+        tasks_->fail_before_start(task.attempt, found->second, {});
+      } else {
+        tasks_->start(task, job->information(), job->built());
+      }
+    }
+  };
+  if (to_check.empty()) return start({});
+  job->check(std::move(to_check), std::move(start));
+}
+
+Status TaskExecutor::Impl::on_commit(const proto::Commit& message) {
+  ASSIGN_OR_RETURN(JobInformation information, parse_job_information(message.job()));
+  std::vector<CommittableBytes> committables;
+  for (const proto::Committable& one : message.committables()) {
+    committables.push_back({OperatorId{one.operator_id()}, one.payload()});
+  }
+  const JobId id = information.id;
+  const uint64_t commit_id = message.commit_id();
+  if (releasing_.contains(id))
+    return invalid_argument("a job is to be published that was released");
+  ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(information)));
+  for (const CommittableBytes& one : committables) {
+    for (const JobVertex& vertex : job->information().graph->vertices) {
+      for (const ChainedOperator& chained : vertex.operators) {
+        if (chained.id == one.operator_id) job->ran(vertex.id);
+      }
+    }
+  }
+  job->prepare([this, job, id, commit_id,
+                committables = std::move(committables)](const Status& status) mutable {
+    if (!status.ok()) return send_commit_done(id, commit_id, status);
+    job->commit(std::move(committables), [this, id, commit_id](const Status& result) {
+      send_commit_done(id, commit_id, result);
+    });
+  });
+  return Status();
+}
+
+void TaskExecutor::Impl::send_commit_done(const JobId& job, uint64_t commit_id,
+                                          const Status& status) {
+  LOG_INFO("committed", {{"job", job}, {"commit", commit_id}, {"status", status}});
+  proto::Envelope envelope;
+  proto::CommitDone* done = envelope.mutable_commit_done();
+  to_proto(job, done->mutable_job());
+  done->set_commit_id(commit_id);
+  to_proto(status, done->mutable_status());
+  link_->send(envelope);
+}
+
+void TaskExecutor::Impl::on_release(const JobId& id) {
+  if (releasing_.contains(id)) return;
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return send_released(id);
+  releasing_[id] = std::move(found->second);
+  jobs_.erase(found);
+  if (tasks_->hosts_job(id)) {
+    tasks_->cancel_job(id);
+  } else {
+    release_if_empty(id);
+  }
+}
+
+bool TaskExecutor::Impl::module_in_use(const std::string& hash) const {
+  const auto uses = [&](const auto& entry) {
+    return entry.second->information().module_hash == hash;
+  };
+  return std::any_of(jobs_.begin(), jobs_.end(), uses) ||
+         std::any_of(releasing_.begin(), releasing_.end(), uses);
+}
+
+void TaskExecutor::Impl::release_if_empty(const JobId& id) {
+  const auto found = releasing_.find(id);
+  if (found == releasing_.end() || tasks_->hosts_job(id)) return;
+  found->second->clean_up([this, id](const Status&) {
+    const auto job = releasing_.extract(id).mapped();
+    const std::string& hash = job->information().module_hash;
+    if (!module_in_use(hash)) modules_.remove_file(hash);
+    send_released(id);
+  });
+}
+
+void TaskExecutor::Impl::send_released(const JobId& job) {
+  proto::Envelope envelope;
+  to_proto(job, envelope.mutable_job_released()->mutable_job());
+  link_->send(envelope);
+}
+
+void TaskExecutor::Impl::on_lost(const Status&) {
+  session_lost_ = true;
+  tasks_->cancel_all();
+  end_session_if_empty();
+}
+
+void TaskExecutor::Impl::end_session_if_empty() {
+  if (!session_lost_ && !stopping_) return;
+  if (tasks_ && tasks_->size() != 0) return;
+  std::set<std::string> hashes;
+  for (const auto& [id, job] : jobs_) hashes.insert(job->information().module_hash);
+  for (const auto& [id, job] : releasing_) hashes.insert(job->information().module_hash);
+  jobs_.clear();
+  releasing_.clear();
+  for (const std::string& hash : hashes) modules_.remove_file(hash);
+  if (stopping_) {
+    if (stopped_) link_->stop(std::exchange(stopped_, nullptr));
+    return;
+  }
+  session_lost_ = false;
+  link_->try_again();
+}
+
+void TaskExecutor::Impl::on_task_state(const TaskStateChange& change) {
+  main_.assert_on_thread();
+  proto::Envelope envelope;
+  proto::TaskStateChanged* message = envelope.mutable_task_state_changed();
+  to_proto(change.attempt, message->mutable_attempt());
+  message->set_state(static_cast<uint32_t>(change.state));
+  to_proto(change.cause, message->mutable_cause());
+  message->set_operator_name(change.operator_name);
+  for (const CommittableBytes& one : change.committables) {
+    proto::Committable* committable = message->add_committables();
+    committable->set_operator_id(one.operator_id.value);
+    committable->set_payload(one.payload);
+  }
+  fill_progress(change.attempt, change.progress, message->mutable_progress());
+  link_->send(envelope);
+  if (!is_terminal(change.state)) return;
+  release_if_empty(change.attempt.job);
+  end_session_if_empty();
+}
+
+void TaskExecutor::Impl::on_channel_loss(const AttemptId& consumer, const ChannelLoss& loss) {
+  LOG_WARN("channels_lost", {{"job", consumer.job},
+                             {"attempt", consumer},
+                             {"dataset", loss.dataset.value},
+                             {"task_manager", loss.task_manager},
+                             {"status", loss.cause}});
+  proto::Envelope envelope;
+  proto::ChannelsLost* message = envelope.mutable_channels_lost();
+  to_proto(consumer, message->mutable_consumer());
+  message->set_dataset(loss.dataset.value);
+  message->set_producer_begin(loss.producer_begin);
+  message->set_producer_end(loss.producer_end);
+  message->set_producer_task_manager(loss.task_manager.value);
+  to_proto(loss.cause, message->mutable_cause());
+  link_->send(envelope);
+}
+
+TaskExecutor::TaskExecutor(Options options, const Environment& environment)
+    : impl_(std::make_unique<Impl>(std::move(options), environment)) {}
+
+TaskExecutor::~TaskExecutor() { impl_->abandon(); }
+
+void TaskExecutor::start() { impl_->start(); }
+
+void TaskExecutor::stop(std::function<void()> done) { impl_->stop(std::move(done)); }
+
+bool TaskExecutor::registered() const { return impl_->registered(); }
+
+uint32_t TaskExecutor::free_slots() const { return impl_->free_slots(); }
+
+size_t TaskExecutor::hosted_tasks() const { return impl_->hosted_tasks(); }
+
+}  // namespace freshet
