@@ -1,5 +1,5 @@
-// Writes a text for benchmarks and the quickstart: words of a fixed vocabulary with Zipf frequencies.
-// The same options give the same bytes on every machine.
+// Writes a text for benchmarks and the quickstart: words of a fixed vocabulary with Zipf
+// frequencies. The same options give the same bytes on every machine.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -42,7 +42,8 @@ std::vector<std::string> make_vocabulary(uint32_t count, Random& random) {
   return words;
 }
 
-/// Draws ranks with probability proportional to 1 / (rank + 1), in constant time (Walker's alias method).
+/// Draws ranks with probability proportional to 1 / (rank + 1), in constant time (Walker's alias
+/// method).
 class ZipfRanks {
  public:
   explicit ZipfRanks(uint32_t count) : cells_(count) {
