@@ -30,14 +30,15 @@ struct OutgoingBytes {
   std::shared_ptr<const void> owner;
 };
 
-/// What a connection tells its user. All calls come one after the other on the connection's own thread (for a local or
-/// simulated transport: the executor given to it), never from inside a call of Connection.
+/// What a connection tells its user. All calls come one after the other on the connection's own
+/// thread (for a local or simulated transport: the executor given to it), never from inside a call
+/// of Connection.
 class ConnectionHandler {
  public:
   virtual ~ConnectionHandler() = default;
 
-  /// The next bytes of the stream, valid during the call. An error closes the connection with that status: bad bytes never
-  /// do more than that.
+  /// The next bytes of the stream, valid during the call. An error closes the connection with that
+  /// status: bad bytes never do more than that.
   virtual Status on_bytes(std::string_view bytes) = 0;
 
   /// All that was given to send() has left; the time to give more. Comes once after each send().
@@ -47,7 +48,8 @@ class ConnectionHandler {
   virtual void on_closed(const Status& why) = 0;
 };
 
-/// An ordered stream of bytes in both directions. Thread-safe; may be dropped at any time after close().
+/// An ordered stream of bytes in both directions. Thread-safe; may be dropped at any time after
+/// close().
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -55,8 +57,8 @@ class Connection {
   /// Hands over the receiver of all events; nothing is read before. Once.
   virtual void start(std::shared_ptr<ConnectionHandler> handler) = 0;
 
-  /// Sends the pieces in one gathered write. At most one send may be under way: the next one after on_sent().
-  /// On a closed connection nothing happens.
+  /// Sends the pieces in one gathered write. At most one send may be under way: the next one after
+  /// on_sent(). On a closed connection nothing happens.
   virtual void send(std::vector<OutgoingBytes> pieces) = 0;
 
   /// Ends it; what was not sent is lost. on_closed() follows, once, unless it came already.
@@ -75,15 +77,19 @@ class Listener {
 using AcceptHandler = UniqueFunction<void(std::shared_ptr<Connection>)>;
 using ConnectHandler = UniqueFunction<void(Result<std::shared_ptr<Connection>>)>;
 
-/// Makes connections: Asio's TCP, an in-process one for local mode, a faulty one in simulation. Thread-safe.
+/// Makes connections: Asio's TCP, an in-process one for local mode, a faulty one in simulation.
+/// Thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// `accept` runs on a thread of the transport for each new connection. A port in use is kAlreadyExists and names it.
-  virtual Result<std::unique_ptr<Listener>> listen(const Address& address, AcceptHandler accept) = 0;
+  /// `accept` runs on a thread of the transport for each new connection. A port in use is
+  /// kAlreadyExists and names it.
+  virtual Result<std::unique_ptr<Listener>> listen(const Address& address,
+                                                   AcceptHandler accept) = 0;
 
-  /// `done` runs once on a thread of the transport, never inside this call; kUnavailable or kDeadlineExceeded names the address.
+  /// `done` runs once on a thread of the transport, never inside this call; kUnavailable or
+  /// kDeadlineExceeded names the address.
   virtual void connect(const Address& address, Duration timeout, ConnectHandler done) = 0;
 };
 

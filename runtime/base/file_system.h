@@ -32,7 +32,7 @@ struct FileInfo {
   std::string path;
   uint64_t size_bytes = 0;
   bool is_directory = false;
-  bool is_link = false;  // A symbolic link; the other fields describe what it points to.
+  bool is_link = false;     // A symbolic link; the other fields describe what it points to.
   bool is_special = false;  // A pipe, socket or device: opening it may block.
 };
 
@@ -57,7 +57,8 @@ class FileSystem {
   virtual Status remove(const std::string& path) = 0;
   /// Removes a directory with all that is in it; ok when there is none.
   virtual Status remove_all(const std::string& path) = 0;
-  /// Atomic: never removes what somebody just made in it. Ok when there is none; kFailedPrecondition when it is not empty.
+  /// Atomic: never removes what somebody just made in it. Ok when there is none;
+  /// kFailedPrecondition when it is not empty.
   virtual Status remove_empty_directory(const std::string& path) = 0;
 
   /// All of a file. Bounded: kResourceExhausted above `limit_bytes`.

@@ -170,7 +170,8 @@ class LocalFileSystem final : public FileSystem {
 
   Status remove_empty_directory(const std::string& path) override {
     if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return Status();
-    if (errno == ENOTEMPTY || errno == EEXIST) return failed_precondition(path + ": directory not empty");
+    if (errno == ENOTEMPTY || errno == EEXIST)
+      return failed_precondition(path + ": directory not empty");
     return from_errno(path, errno);
   }
 };

@@ -188,8 +188,11 @@ Status MemoryFileSystem::remove_all(const std::string& path) {
 Status MemoryFileSystem::remove_empty_directory(const std::string& path) {
   std::lock_guard lock(mutex_);
   const std::string at = normal(path);
-  const auto below = [&](const auto& entry) { return parent_of(entry.first) == at && entry.first != "/"; };
-  if (std::any_of(files_.begin(), files_.end(), below) || std::any_of(directories_.begin(), directories_.end(), below)) {
+  const auto below = [&](const auto& entry) {
+    return parent_of(entry.first) == at && entry.first != "/";
+  };
+  if (std::any_of(files_.begin(), files_.end(), below) ||
+      std::any_of(directories_.begin(), directories_.end(), below)) {
     return failed_precondition(path + ": directory not empty");
   }
   directories_.erase(at);

@@ -5,8 +5,8 @@
 
 namespace freshet {
 
-/// The value of an environment variable; nullopt when it is not set. The only reader of the environment: the composition
-/// root asks once and hands the answer on.
+/// The value of an environment variable; nullopt when it is not set. The only reader of the
+/// environment: the composition root asks once and hands the answer on.
 std::optional<std::string> environment_variable(const std::string& name);
 
 }  // namespace freshet
