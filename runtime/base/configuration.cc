@@ -68,6 +68,8 @@ const ConfigKey kCancellationTimeout{
     "after which a TaskManager with a task that does not end is ended"};
 const ConfigKey kSplitBytes{"source.file.split-size", "8 mb",
                             "largest byte range of a text file that one reader takes at a time"};
+const ConfigKey kWorkingDirectory{"client.working-directory", "",
+                                  "what relative paths of a job are relative to; set by the client"};
 }  // namespace config
 
 const std::vector<const ConfigKey*>& config_keys() {
@@ -101,7 +103,8 @@ const std::vector<const ConfigKey*>& config_keys() {
                                          &kChannelHash,
                                          &kTestFaults,
                                          &kCancellationTimeout,
-                                         &kSplitBytes};
+                                         &kSplitBytes,
+                                         &kWorkingDirectory};
     std::sort(all.begin(), all.end(),
               [](const ConfigKey* a, const ConfigKey* b) { return a->name < b->name; });
     return all;

@@ -23,7 +23,7 @@ extern const ConfigKey kTaskSlots, kNetworkMemory, kSegmentBytes, kGateBudget, k
     kDataPort, kSecret, kRestartStrategy, kFixedDelayAttempts, kFixedDelayDelay, kFailureRateMax,
     kFailureRateInterval, kFailureRateDelay, kExponentialInitial, kExponentialMax,
     kExponentialMultiplier, kExponentialReset, kExponentialJitter, kExponentialAttempts,
-    kChannelHash, kTestFaults, kCancellationTimeout, kSplitBytes;
+    kChannelHash, kTestFaults, kCancellationTimeout, kSplitBytes, kWorkingDirectory;
 }  // namespace config
 
 /// Every known key, sorted by name.

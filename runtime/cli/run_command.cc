@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "runtime/api/dl_module_loader.h"
@@ -9,6 +10,7 @@
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/process_environment.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_follower.h"
@@ -42,8 +44,16 @@ Result<BuildOptions> build_options(const RunOptions& options, const Configuratio
   BuildOptions build;
   build.arguments = options.arguments;
   build.configuration = configuration.values();
+  if (!configuration.has(config::kWorkingDirectory)) {
+    std::error_code error;
+    const std::string directory = std::filesystem::current_path(error).string();
+    if (!error) build.configuration[std::string(config::kWorkingDirectory.name)] = directory;
+  }
   ASSIGN_OR_RETURN(build.parallelism, parse_number("-p", options.parallelism, 1, kParallelismMax));
   ASSIGN_OR_RETURN(build.mode, parse_runtime_mode(options.mode));
+  std::error_code error;
+  const std::string directory = std::filesystem::current_path(error).string();
+  if (!error) build.configuration.emplace(config::kWorkingDirectory.name, directory);
   return build;
 }
 
@@ -67,8 +77,8 @@ Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build
   auto bytes = files->read_all(options.module, kModuleBytesMax);
   if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
   job.module_bytes = *std::move(bytes);
-  const auto loader = make_dl_module_loader();
-  ASSIGN_OR_RETURN(const auto module, loader->load(options.module));
+  DlModuleLoader loader(*files);
+  ASSIGN_OR_RETURN(const auto module, loader.load(options.module));
   ASSIGN_OR_RETURN(const auto built, module->build(build));
   JobGraphOptions graph_options;
   graph_options.parallelism = build.parallelism;
@@ -118,6 +128,8 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   local.configuration = configuration;
   local.slots = slots_needed(job.submission.graph);
   local.allow_faults = options.allow_faults;
+  local.state_directory =
+      fmt::format("{}/freshet-local-{}", environment_variable("TMPDIR").value_or("/tmp"), getpid());
   const auto cluster = LocalCluster::start(local);
   if (!cluster.ok()) return fail(cluster.status());
   ControlClient& client = (*cluster)->client();
