@@ -85,7 +85,9 @@ class Expansion {
     const std::string& component = components_[index];
     const bool last = index + 1 == components_.size();
     if (component == "**") return walk_below(directory, index);
-    if (!has_wildcard(component)) return take_literal(join(directory, component), index);
+    if (!has_wildcard(component) || files_.info(join(directory, component)).ok()) {
+      return take_literal(join(directory, component), index);
+    }
     ASSIGN_OR_RETURN(const auto entries, list(directory));
     for (const FileInfo& entry : entries) {
       const std::string_view name = name_of(entry.path);

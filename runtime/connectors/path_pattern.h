@@ -21,9 +21,9 @@ bool matches_name(std::string_view pattern, std::string_view name);
 /// directories are not followed by
 ///   it): the files that match. Hidden names match only components that start with their first
 ///   character.
-/// Hidden are names that start with `.` or `_`.
-/// A pattern that gives nothing, a pipe or a device: kNotFound or kInvalidArgument, with its name
-/// and what to do.
+/// A component that exists as it is written is no pattern. Hidden are names that start with `.` or
+/// `_`. A pattern that gives nothing, a pipe or a device: kNotFound or kInvalidArgument, with its
+/// name and what to do.
 Result<std::vector<FileInfo>> expand_patterns(const std::vector<std::string>& patterns,
                                               FileSystem& files);
 

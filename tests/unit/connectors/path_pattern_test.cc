@@ -74,6 +74,8 @@ TEST_F(ExpandPatternsTest, MatchesAnyNumberOfDirectoriesWithTwoStars) {
 
 TEST_F(ExpandPatternsTest, PrefersTheFileThatIsNamedLikeAPattern) {
   EXPECT_EQ(expand({"/d/odd[1].txt"}), (Paths{"/d/odd[1].txt"}));
+  files_.put("/dir[1]/a.txt", "x");
+  EXPECT_EQ(expand({"/dir[1]/*"}), (Paths{"/dir[1]/a.txt"}));
 }
 
 TEST_F(ExpandPatternsTest, GivesAFileOnce) {
