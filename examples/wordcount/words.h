@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace wordcount {
 
@@ -37,7 +38,7 @@ void for_each_word(std::string_view line, Take&& take) {
     while (cursor != end && character(*cursor) != 0) cursor++;
     word.resize(static_cast<size_t>(cursor - begin));
     for (size_t i = 0; i < word.size(); i++) word[i] = character(begin[i]);
-    take(static_cast<const std::string&>(word));
+    take(std::as_const(word));
   }
 }
 
