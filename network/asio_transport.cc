@@ -114,6 +114,8 @@ class IoLoop : public std::enable_shared_from_this<IoLoop> {
   }
 
   asio::io_context context_{1};
+  const tcp::socket never_opened_{
+      context_};  // Makes Asio take its own descriptors now, not when there are none left.
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::mutex mutex_;  // Orders post() from outside and the end: a function left in the queue would
                       // keep itself alive.

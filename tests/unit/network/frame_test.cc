@@ -1,0 +1,204 @@
+#include "network/frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "runtime/base/random.h"
+
+namespace freshet {
+namespace {
+
+using testing::HasSubstr;
+
+struct Frame {
+  FrameHeader header;
+  std::string payload;
+  bool operator==(const Frame&) const = default;
+};
+
+std::string encode(const FrameHeader& header) {
+  std::string bytes(kFrameHeaderBytes, 0);
+  header.encode_to(bytes.data());
+  return bytes;
+}
+
+/// Frames of all kinds and of sizes around zero.
+std::vector<Frame> some_frames() {
+  std::vector<Frame> frames;
+  for (uint8_t kind = 1; kind <= 8; ++kind) {
+    for (const uint32_t size : {0u, 1u, 39u, 100u}) {
+      Frame frame;
+      frame.payload = std::string(size, static_cast<char>('a' + kind));
+      frame.header = {.payload_bytes = size,
+                      .kind = static_cast<FrameKind>(kind),
+                      .flags = kFrameEndsIncomplete,
+                      .block_class = kind,
+                      .first_element = size};
+      frames.push_back(frame);
+    }
+  }
+  return frames;
+}
+
+std::string encode(const std::vector<Frame>& frames) {
+  std::string bytes;
+  for (const Frame& frame : frames) bytes += encode(frame.header) + frame.payload;
+  return bytes;
+}
+
+/// What a reader makes of a stream that arrives in these parts.
+class Collector {
+ public:
+  Status feed(std::string_view bytes) {
+    return reader_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
+      frames_.push_back({header, std::string(payload)});
+      return Status();
+    });
+  }
+  const std::vector<Frame>& frames() const { return frames_; }
+  const FrameReader& reader() const { return reader_; }
+
+ private:
+  FrameReader reader_;
+  std::vector<Frame> frames_;
+};
+
+TEST(FrameHeaderTest, HasAFixedLayout) {
+  const FrameHeader header{.payload_bytes = 0x000f0201,
+                           .kind = FrameKind::kCredit,
+                           .flags = 7,
+                           .block_class = 0x0908,
+                           .attachment = 0x0d0c0b0a,
+                           .producer = 0x11100f0e,
+                           .producer_attempt = 0x15141312,
+                           .elements_started = 0x19181716,
+                           .first_element = 0x21201f1e1d1c1b1a,
+                           .hash = 0x25242322,
+                           .gate = 0x29282726};
+  const std::string bytes = encode(header);
+  const std::string expected(
+      "\x01\x02\x0f\x00\x05\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18"
+      "\x19\x1a\x1b\x1c\x1d"
+      "\x1e\x1f\x20\x21\x22\x23\x24\x25\x26\x27\x28\x29",
+      kFrameHeaderBytes);
+  EXPECT_EQ(bytes, expected);
+  EXPECT_EQ(FrameHeader::decode(bytes).value(), header);
+}
+
+TEST(FrameHeaderTest, RefusesWhatIsNotOurs) {
+  const auto message = [](const std::string& bytes) {
+    const Result<FrameHeader> decoded = FrameHeader::decode(bytes);
+    EXPECT_EQ(decoded.status().code(), StatusCode::kDataLoss);
+    return decoded.status().message();
+  };
+  std::string bytes = encode(FrameHeader{});
+  EXPECT_THAT(message(bytes.substr(1)), HasSubstr("39 bytes"));
+  for (const char kind : {0, 9, 127}) {
+    bytes[4] = kind;
+    EXPECT_THAT(message(bytes), HasSubstr("unknown kind " + std::to_string(kind)));
+  }
+  bytes[4] = 1;
+  bytes[5] = 8;
+  EXPECT_THAT(message(bytes), HasSubstr("unknown flags 0x8"));
+  EXPECT_THAT(message(encode(FrameHeader{.payload_bytes = kFramePayloadBytesMax + 1})),
+              HasSubstr("1048577 bytes"));
+  EXPECT_TRUE(
+      FrameHeader::decode(encode(FrameHeader{.payload_bytes = kFramePayloadBytesMax})).ok());
+}
+
+TEST(FrameHeaderTest, NamesItsKinds) {
+  EXPECT_EQ(to_string(FrameKind::kData), "data");
+  EXPECT_EQ(to_string(FrameKind::kProducersEnded), "producers_ended");
+}
+
+TEST(FrameReaderTest, FindsFramesCutAtEveryByte) {
+  const std::vector<Frame> frames = some_frames();
+  const std::string bytes = encode(frames);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    Collector collector;
+    ASSERT_TRUE(collector.feed(bytes.substr(0, cut)).ok());
+    ASSERT_TRUE(collector.feed(bytes.substr(cut)).ok());
+    ASSERT_EQ(collector.frames(), frames) << "cut at " << cut;
+    ASSERT_TRUE(collector.reader().at_boundary());
+  }
+}
+
+TEST(FrameReaderTest, FindsFramesThatComeInPartsOfEverySize) {
+  const std::vector<Frame> frames = some_frames();
+  const std::string bytes = encode(frames);
+  for (size_t part = 1; part < 150; ++part) {
+    Collector collector;
+    for (size_t at = 0; at < bytes.size(); at += part)
+      ASSERT_TRUE(collector.feed(bytes.substr(at, part)).ok());
+    ASSERT_EQ(collector.frames(), frames) << "parts of " << part;
+  }
+}
+
+TEST(FrameReaderTest, DoesNotCopyAPayloadThatIsWhole) {
+  const std::string bytes = encode(some_frames());
+  FrameReader reader;
+  const Status status = reader.on_bytes(bytes, [&](const FrameHeader&, std::string_view payload) {
+    EXPECT_TRUE(payload.data() >= bytes.data() &&
+                payload.data() + payload.size() <= bytes.data() + bytes.size());
+    return Status();
+  });
+  EXPECT_TRUE(status.ok());
+}
+
+TEST(FrameReaderTest, KnowsWhetherAStreamMayEnd) {
+  const std::string bytes = encode({Frame{{.payload_bytes = 3}, "abc"}});
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    Collector collector;
+    ASSERT_TRUE(collector.feed(bytes.substr(0, size)).ok());
+    EXPECT_EQ(collector.reader().at_boundary(), size == 0 || size == bytes.size()) << size;
+  }
+}
+
+TEST(FrameReaderTest, StopsForGoodAtTheFirstError) {
+  Collector collector;
+  const std::string good = encode(some_frames());
+  const Status error = collector.feed(good + std::string(kFrameHeaderBytes, '\0') + good);
+  EXPECT_EQ(error.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(collector.frames(), some_frames());
+  EXPECT_EQ(collector.feed(good), error);
+  EXPECT_EQ(collector.frames().size(), some_frames().size());
+}
+
+TEST(FrameReaderTest, StopsWhenItsSinkRefuses) {
+  FrameReader reader;
+  int frames = 0;
+  const auto sink = [&](const FrameHeader&, std::string_view) {
+    return ++frames == 3 ? data_loss("no") : Status();
+  };
+  EXPECT_EQ(reader.on_bytes(encode(some_frames()), sink), data_loss("no"));
+  EXPECT_EQ(reader.on_bytes(encode(some_frames()), sink), data_loss("no"));
+  EXPECT_EQ(frames, 3);
+}
+
+TEST(FrameReaderTest, SurvivesGarbage) {
+  const auto random = make_seeded_random(7);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = encode(some_frames());
+    for (uint64_t i = random->below(5); i > 0; --i)
+      bytes[random->below(bytes.size())] = static_cast<char>(random->next());
+    if (round % 4 == 0) {
+      for (char& byte : bytes) byte = static_cast<char>(random->next());
+    }
+    Collector collector;
+    Status status;
+    for (size_t at = 0; at < bytes.size() && status.ok();) {
+      const size_t part = 1 + random->below(200);
+      status = collector.feed(std::string_view(bytes).substr(at, part));
+      at += part;
+    }
+    if (!status.ok()) ++refused;
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_LT(refused, 2000);
+}
+
+}  // namespace
+}  // namespace freshet
