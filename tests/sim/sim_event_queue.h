@@ -53,7 +53,7 @@ class SimEventQueue {
   }
 
   TimePoint now() const { return clock_.now(); }
-  const Clock& clock() const { return clock_; }
+  Clock& clock() { return clock_; }
 
   /// Decides everything that the world leaves to chance.
   Random& random() { return *random_; }

@@ -44,7 +44,7 @@ SimExecutor& SimProcess::add_executor() {
   return *executors_.back();
 }
 
-const Clock& SimProcess::clock() const { return world_.queue().clock(); }
+Clock& SimProcess::clock() { return world_.queue().clock(); }
 
 void SimProcess::crash() { die(true); }
 

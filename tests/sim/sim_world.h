@@ -41,7 +41,7 @@ class SimProcess final : public FaultVictim {
 
   Transport& transport() { return *transport_; }
   FileSystem& file_system() { return *file_system_; }
-  const Clock& clock() const;
+  Clock& clock();
   Random& random() { return *random_; }
   Faults& faults() { return faults_; }
 
@@ -92,6 +92,7 @@ class SimWorld {
   SimNetwork& network() { return network_; }
   SimFaultPlan& fault_plan() { return fault_plan_; }
   SimLog& log() { return log_; }
+  const SimLog& log() const { return log_; }
 
   /// Every process that was started, in that order; dead ones too.
   const std::vector<std::unique_ptr<SimProcess>>& processes() const { return processes_; }

@@ -1,0 +1,93 @@
+#include "tests/sim/sim_client.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/proto/control.pb.h"
+
+namespace freshet::sim {
+
+namespace {
+
+constexpr uint32_t kProtocolVersion = 1;
+constexpr Duration kConnectTimeout = 2s;
+constexpr Duration kRetry = 200ms;
+
+}  // namespace
+
+SimClient::SimClient(SimProcess& process, Address job_manager, SimSubmission submission)
+    : process_(process),
+      mailbox_(process.add_executor()),
+      job_manager_(std::move(job_manager)),
+      submission_(std::move(submission)) {}
+
+void SimClient::submit() {
+  job_.reset();
+  mailbox_.post("client_connect", [this] { connect(); });
+}
+
+void SimClient::connect() {
+  if (channel_ != nullptr) channel_->detach();
+  channel_ = nullptr;
+  process_.transport().connect(job_manager_, kConnectTimeout, [this](auto connection) {
+    mailbox_.post("client_connected", [this, connection = std::move(connection)]() mutable {
+      if (!connection.ok()) {
+        mailbox_.schedule(kRetry, "client_connect", [this] { connect(); });
+        return;
+      }
+      channel_ = MessageChannel::open(*std::move(connection), mailbox_, *this);
+      send_all();
+    });
+  });
+}
+
+void SimClient::send_all() {
+  proto::Envelope hello;
+  hello.mutable_hello()->set_role(proto::Hello::CLIENT);
+  hello.mutable_hello()->set_protocol_version(kProtocolVersion);
+  hello.mutable_hello()->set_library_version(FRESHET_VERSION);
+  channel_->send(hello.SerializeAsString());
+
+  const std::string hash = content_hash(submission_.module_bytes);
+  proto::Envelope blob;
+  blob.set_request_id(1);
+  blob.mutable_put_blob()->set_hash(hash);
+  blob.mutable_put_blob()->set_size(submission_.module_bytes.size());
+  blob.mutable_put_blob()->set_data(submission_.module_bytes);
+  blob.mutable_put_blob()->set_last(true);
+  channel_->send(blob.SerializeAsString());
+
+  proto::Envelope submit;
+  submit.set_request_id(2);
+  proto::SubmitJob* job = submit.mutable_submit_job();
+  job->set_name(submission_.name);
+  job->set_module_hash(hash);
+  to_proto(submission_.build, job->mutable_build());
+  job->set_fingerprint(submission_.fingerprint);
+  to_proto(submission_.graph, job->mutable_graph());
+  channel_->send(submit.SerializeAsString());
+}
+
+void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string payload) {
+  proto::Envelope envelope;
+  CHECK(envelope.ParseFromString(payload));
+  if (envelope.has_error_reply()) {
+    refused_ = Status(StatusCode::kInternal, envelope.error_reply().status().message());
+    return;
+  }
+  if (!envelope.has_submit_job_reply()) return;
+  const proto::SubmitJobReply& reply = envelope.submit_job_reply();
+  if (reply.status().code() != 0) {
+    refused_ = Status(static_cast<StatusCode>(reply.status().code()), reply.status().message());
+    return;
+  }
+  job_ = JobId{reply.job().high(), reply.job().low()};
+}
+
+void SimClient::on_closed(const std::shared_ptr<MessageChannel>&, const Status&) {
+  channel_ = nullptr;
+  if (!job_.has_value() && refused_.ok()) {
+    mailbox_.schedule(kRetry, "client_connect", [this] { connect(); });
+  }
+}
+
+}  // namespace freshet::sim

@@ -1,0 +1,270 @@
+#include "tests/sim/sim_cluster.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/graph/logical_graph.h"
+#include "runtime/task/executor_task_runner.h"
+#include "runtime/task/replay.h"
+#include "shuffle/shuffle_environment.h"
+#include "taskmanager/task_executor.h"
+
+namespace freshet::sim {
+
+namespace {
+
+constexpr uint64_t kPoolBytes = 1u << 20;
+constexpr Duration kSuperviseInterval = 50ms;
+
+Configuration cluster_configuration() {
+  Configuration configuration;
+  CHECK(configuration.set(std::string(config::kChannelHash.name), "true").ok());
+  return configuration;
+}
+
+}  // namespace
+
+struct SimCluster::JobManagerProgram {
+  JobManagerProgram(SimProcess& process, const Address& address)
+      : job_manager({address, "/state/jobmanager", cluster_configuration()}, process.transport(),
+                    process.add_executor(), process.add_executor(), process.clock(),
+                    process.random(), process.file_system(), process.faults()) {}
+
+  JobManager job_manager;
+};
+
+struct SimCluster::TaskManagerProgram {
+  explicit TaskManagerProgram(SimProcess& of_process)
+      : process(of_process),
+        main(process.add_executor()),
+        io(process.add_executor()),
+        runner(process.add_executor()) {}
+
+  /// On `main`, as the TaskExecutor wants it.
+  Status start(const TaskExecutor::Options& options, ModuleLoader& modules,
+               TaskRecorder& recorder) {
+    ShuffleEnvironment::Options settings;
+    settings.task_manager = options.id;
+    settings.bind = Address{"127.0.0.1", 0};
+    settings.pool_bytes = kPoolBytes;
+    settings.segment_bytes = 8u << 10;
+    settings.gate_budget_bytes = 64u << 10;
+    ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
+    executor = std::make_unique<TaskExecutor>(
+        options, TaskExecutor::Environment{process.transport(), main, runner, io, modules,
+                                           process.file_system(), process.clock(), process.random(),
+                                           *shuffle, &process.faults(), &recorder,
+                                           [this](const Status&) { process.crash(); }});
+    executor->start();
+    return Status();
+  }
+
+  SimProcess& process;
+  SimExecutor& main;
+  SimExecutor& io;
+  ExecutorTaskRunner runner;
+  std::unique_ptr<ShuffleEnvironment> shuffle;
+  std::unique_ptr<TaskExecutor> executor;
+};
+
+SimCluster::SimCluster(const Options& options)
+    : options_(options),
+      world_(options.seed),
+      machine_(world_.add_host("machine")),
+      chaos_(world_.queue().random().fork()) {
+  world_.log().expect_error("job_failed");  // Whether a job may fail is for the test to say.
+  start_job_manager();
+  for (uint32_t i = 0; i < options_.task_managers; ++i) start_task_manager(i);
+  supervise();
+}
+
+SimCluster::~SimCluster() = default;
+
+void SimCluster::start_job_manager() {
+  job_manager_process_ = &world_.start_process(machine_, "jobmanager");
+  job_manager_ = std::make_shared<JobManagerProgram>(*job_manager_process_, job_manager_address_);
+  job_manager_process_->run(job_manager_);
+  job_manager_->job_manager.observe([this](const JobMaster& job) { observe(job); });
+  const Result<Address> address = job_manager_->job_manager.start();
+  if (!address.ok()) problems_.push_back("the JobManager: " + address.status().to_string());
+}
+
+void SimCluster::start_task_manager(uint32_t index) {
+  const std::string name = fmt::format("taskmanager-{}", index + 1);
+  SimProcess& process = world_.start_process(machine_, name);
+  task_manager_processes_[index] = &process;
+  TaskExecutor::Options options;
+  options.id = TaskManagerId{process.random().next()};
+  options.name = name;
+  options.host_id = machine_.name;
+  options.slots = options_.slots;
+  options.job_manager = job_manager_address_;
+  options.library_version = FRESHET_VERSION;
+  options.state_directory = "/state/" + name;
+  options.channel_hash = true;
+  auto program = std::make_shared<TaskManagerProgram>(process);
+  TaskManagerProgram& self = *program;
+  process.run(std::move(program));
+  self.main.post("start", [this, &self, options] {
+    const Status status = self.start(options, modules_, recorder_);
+    if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
+  });
+}
+
+void SimCluster::supervise() {
+  world_.queue().add(world_.queue().now() + kSuperviseInterval, 0, "supervise", [this] {
+    for (auto& [index, process] : task_manager_processes_) {
+      if (process == nullptr || process->alive()) continue;
+      process = nullptr;
+      world_.queue().add(world_.queue().now() + options_.restart_delay, 0, "restart",
+                         [this, index = index] { start_task_manager(index); });
+    }
+    if (job_manager_process_ != nullptr && !job_manager_process_->alive()) {
+      job_manager_process_ = nullptr;
+      world_.queue().add(world_.queue().now() + options_.restart_delay, 0, "restart", [this] {
+        start_job_manager();
+        if (client_ != nullptr) client_->submit();
+      });
+    }
+    supervise();
+  });
+}
+
+void SimCluster::submit(const std::string& name, std::function<void(Environment&)> builder,
+                        BuildOptions build) {
+  CHECK(client_ == nullptr);
+  auto module = std::make_shared<InProcessModule>(name, std::move(builder));
+  const std::string bytes = "module " + name;
+  modules_.add(content_hash(bytes) + ".so", module);
+  Result<std::shared_ptr<const BuiltJob>> built = module->build(build);
+  if (!built.ok()) {
+    problems_.push_back("the builder: " + built.status().to_string());
+    return;
+  }
+  built_ = *built;
+  JobGraphOptions graph_options;
+  graph_options.parallelism = build.parallelism;
+  graph_options.mode = build.mode;
+  const Result<JobGraph> graph = build_job_graph(built_->graph(), graph_options);
+  if (!graph.ok()) {
+    problems_.push_back("the graph: " + graph.status().to_string());
+    return;
+  }
+  graph_ = *graph;
+  client_ = std::make_unique<SimClient>(
+      world_.start_process(machine_, "client"), job_manager_address_,
+      SimSubmission{name, bytes, build, fingerprint_of(built_->graph()), graph_});
+  client_->submit();
+}
+
+bool SimCluster::run_until_ended(Duration limit) {
+  return world_.queue().run_until(
+      [this] {
+        const JobState state = job_state();
+        return state == JobState::kFinished || state == JobState::kFailed ||
+               state == JobState::kCanceled || (client_ != nullptr && !client_->refused().ok());
+      },
+      limit);
+}
+
+bool SimCluster::run_until_ready(Duration limit) {
+  return world_.queue().run_until(
+      [this] {
+        return job_manager_process_ != nullptr &&
+               world_.log().count("task_manager_registered") >= options_.task_managers;
+      },
+      limit);
+}
+
+const JobMaster* SimCluster::job_master() const {
+  if (client_ == nullptr || !client_->job().has_value() || job_manager_process_ == nullptr) {
+    return nullptr;
+  }
+  const JobRecord* record = job_manager_->job_manager.jobs().find(*client_->job());
+  return record == nullptr ? nullptr : record->master.get();
+}
+
+JobState SimCluster::job_state() const {
+  const JobMaster* job = job_master();
+  return job == nullptr ? JobState::kCreated : job->state();
+}
+
+Status SimCluster::job_cause() const {
+  if (client_ != nullptr && !client_->refused().ok()) return client_->refused();
+  const JobMaster* job = job_master();
+  return job == nullptr ? Status() : job->cause();
+}
+
+uint32_t SimCluster::restarts() const {
+  const JobMaster* job = job_master();
+  return job == nullptr ? 0 : job->restarts();
+}
+
+void SimCluster::observe(const JobMaster& job) {
+  if (const auto broken = invariants_[job.id()].check(job)) problems_.push_back(*broken);
+}
+
+std::vector<SimProcess*> SimCluster::task_managers() const {
+  std::vector<SimProcess*> live;
+  for (const auto& [index, process] : task_manager_processes_) {
+    if (process != nullptr && process->alive()) live.push_back(process);
+  }
+  return live;
+}
+
+void SimCluster::break_things(uint32_t count, Duration span) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const Duration after(chaos_->below(static_cast<uint64_t>(span.count())));
+    world_.queue().add(world_.queue().now() + after, 0, "fault", [this] { break_one_thing(); });
+  }
+}
+
+void SimCluster::break_one_thing() {
+  const std::vector<SimProcess*> live = task_managers();
+  if (live.empty()) return;
+  ++faults_injected_;
+  SimProcess& victim = *live[chaos_->below(live.size())];
+  SimProcess* other = live[chaos_->below(live.size())];
+  if (other == &victim) other = job_manager_process_;
+  const uint64_t kind = chaos_->below(5);
+  if (kind == 0 || other == nullptr) return victim.crash();
+  SimNetwork& network = world_.network();
+  switch (kind) {
+    case 1:
+      victim.pause(Duration(chaos_->below(3'000'000'000)));
+      return;
+    case 2:
+      network.reset(victim.id(), other->id());
+      return;
+    case 3:
+      network.clog(victim.id(), other->id(), Duration(chaos_->below(3'000'000'000)));
+      return;
+    default:
+      network.split(victim.id(), other->id());
+      world_.queue().add(world_.queue().now() + 5s, 0, "heal",
+                         [&network, a = victim.id(), b = other->id()] { network.heal(a, b); });
+  }
+}
+
+Status SimCluster::replay_tasks() {
+  const JobMaster* job = job_master();
+  if (job == nullptr) return not_found("the job is not known");
+  size_t replayed = 0;
+  for (const auto& [attempt, recording] : recorder_.recordings()) {
+    if (attempt.job != job->id() || attempt.attempt != job->restarts()) continue;
+    RETURN_IF_ERROR(verify_recording(*recording, graph_, built_, machine_.files));
+    ++replayed;
+  }
+  return replayed > 0 ? Status() : not_found("no task of the last execution was recorded");
+}
+
+std::vector<std::string> SimCluster::problems() const {
+  std::vector<std::string> all = problems_;
+  for (const std::string& line : world_.log().unexpected_errors()) {
+    all.push_back(line);
+  }
+  return all;
+}
+
+}  // namespace freshet::sim
