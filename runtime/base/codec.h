@@ -53,6 +53,17 @@ std::string fingerprint_of() {
 
 namespace codec_detail {
 
+/// The number of entries that follow. Entries of no bytes are possible, so only a number that no honest sender means is refused; all
+/// others run into the end of the bytes.
+inline uint64_t read_size(Decoder& decoder) {
+  constexpr uint64_t kEmptyEntriesMax = 1 << 24;
+  const uint64_t size = decoder.read_varint();
+  if (size > decoder.remaining() && size > kEmptyEntriesMax) {
+    throw CodecError("a container names more entries than it has bytes");
+  }
+  return size;
+}
+
 template <class T>
 std::string arithmetic_name() {
   if constexpr (std::is_same_v<T, bool>) return "bool";
@@ -261,7 +272,7 @@ template <class T>
 struct Codec<std::vector<T>> : codec_detail::Container<std::vector<T>> {
   static std::string fingerprint() { return "list<" + Codec<T>::fingerprint() + ">"; }
   static void decode(Decoder& decoder, std::vector<T>& values) {
-    const uint64_t size = decoder.read_varint();
+    const uint64_t size = codec_detail::read_size(decoder);
     values.clear();
     for (uint64_t i = 0; i < size; i++) {  // No reserve: the size may be a lie, the bytes cannot.
       T value{};
@@ -289,7 +300,7 @@ template <class T>
 struct Codec<std::set<T>> : codec_detail::Container<std::set<T>> {
   static std::string fingerprint() { return "set<" + Codec<T>::fingerprint() + ">"; }
   static void decode(Decoder& decoder, std::set<T>& values) {
-    const uint64_t size = decoder.read_varint();
+    const uint64_t size = codec_detail::read_size(decoder);
     values.clear();
     for (uint64_t i = 0; i < size; i++) {
       T value{};
@@ -313,7 +324,7 @@ struct Codec<std::map<K, V>> {
     }
   }
   static void decode(Decoder& decoder, std::map<K, V>& values) {
-    const uint64_t size = decoder.read_varint();
+    const uint64_t size = codec_detail::read_size(decoder);
     values.clear();
     for (uint64_t i = 0; i < size; i++) {
       K key{};
@@ -331,7 +342,7 @@ struct Codec<std::unordered_map<K, V>> : codec_detail::Unordered<std::unordered_
     return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">";
   }
   static void decode(Decoder& decoder, std::unordered_map<K, V>& values) {
-    const uint64_t size = decoder.read_varint();
+    const uint64_t size = codec_detail::read_size(decoder);
     values.clear();
     for (uint64_t i = 0; i < size; i++) {
       K key{};
@@ -347,7 +358,7 @@ template <class T>
 struct Codec<std::unordered_set<T>> : codec_detail::Unordered<std::unordered_set<T>, T> {
   static std::string fingerprint() { return "set<" + Codec<T>::fingerprint() + ">"; }
   static void decode(Decoder& decoder, std::unordered_set<T>& values) {
-    const uint64_t size = decoder.read_varint();
+    const uint64_t size = codec_detail::read_size(decoder);
     values.clear();
     for (uint64_t i = 0; i < size; i++) {
       T value{};
