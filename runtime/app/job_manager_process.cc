@@ -1,0 +1,42 @@
+#include "runtime/app/job_manager_process.h"
+
+#include "network/asio_transport.h"
+#include "runtime/app/fault_gate.h"
+#include "runtime/app/security.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+constexpr int64_t kPortMax = 65535;
+}
+
+JobManagerProcess::JobManagerProcess()
+    : clock_(make_system_clock()), files_(make_local_file_system()) {}
+
+JobManagerProcess::~JobManagerProcess() = default;
+
+Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Options& options) {
+  ASSIGN_OR_RETURN(const int64_t port,
+                   options.configuration.integer(config::kRpcPort, 0, kPortMax));
+  JobManagerRunner::Options runner;
+  runner.configuration = options.configuration;
+  runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
+  runner.state_directory = options.state_directory;
+  RETURN_IF_ERROR(check_bind(runner.bind, options.configuration));
+  std::unique_ptr<JobManagerProcess> process(new JobManagerProcess());
+  ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
+  process->transport_ = make_asio_transport({});
+  process->runner_ = std::make_unique<JobManagerRunner>(
+      runner, *process->transport_, *process->clock_, *process->files_, process->faults_.get());
+  ASSIGN_OR_RETURN(process->control_address_, process->runner_->start());
+  LOG_INFO("job_manager_started", {{"address", process->control_address_.to_string()}});
+  return process;
+}
+
+void JobManagerProcess::stop() {
+  runner_->stop();
+  LOG_INFO("job_manager_stopped");
+}
+
+}  // namespace freshet

@@ -1,0 +1,30 @@
+#include "runtime/app/job_manager_runner.h"
+
+#include <future>
+
+namespace freshet {
+
+JobManagerRunner::JobManagerRunner(const Options& options, Transport& transport, Clock& clock,
+                                   FileSystem& files, Faults* faults)
+    : random_(make_system_random()),
+      no_faults_(make_no_faults()),
+      main_("jm-main", clock),
+      io_("jm-io", clock),
+      job_manager_({options.bind, options.state_directory, options.configuration}, transport, main_,
+                   io_, clock, *random_, files, faults != nullptr ? *faults : *no_faults_) {}
+
+JobManagerRunner::~JobManagerRunner() { stop(); }
+
+Result<Address> JobManagerRunner::start() { return job_manager_.start(); }
+
+void JobManagerRunner::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  std::promise<void> stopped;
+  job_manager_.stop([&stopped] { stopped.set_value(); });
+  stopped.get_future().wait();
+  io_.stop();
+  main_.stop();
+}
+
+}  // namespace freshet

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/app/task_manager_runner.h"
+#include "runtime/base/configuration.h"
+
+namespace freshet {
+
+/// A TaskManager as a process has it: over TCP, with the machine's clock and files and modules from
+/// shared objects.
+class TaskManagerProcess {
+ public:
+  struct Options {
+    Configuration configuration;
+    Address job_manager;
+    std::string name;
+    std::string state_directory;
+    std::string log_path;
+    bool allow_faults = false;
+  };
+
+  static Result<std::unique_ptr<TaskManagerProcess>> start(const Options&);
+  ~TaskManagerProcess();
+
+  Address data_address() const { return runner_->data_address(); }
+
+  /// Ends its tasks and connections, and waits for the threads.
+  void stop();
+
+ private:
+  TaskManagerProcess();
+
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<FileSystem> files_;
+  std::unique_ptr<ModuleLoader> modules_;
+  std::unique_ptr<Faults> faults_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<TaskManagerRunner> runner_;  // Last: ends before what it uses.
+};
+
+}  // namespace freshet

@@ -1,0 +1,136 @@
+#include "runtime/app/task_manager_runner.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+
+#include "runtime/app/host_id.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr int64_t kWorkersMax = 1024;
+constexpr uint64_t kNetworkMemoryMin = 1u << 20;
+constexpr uint64_t kNetworkMemoryMax = 1ull << 40;
+constexpr int kExitTaskDoesNotEnd = 70;
+
+size_t cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+Result<size_t> worker_count(const Configuration& configuration) {
+  ASSIGN_OR_RETURN(const int64_t workers,
+                   configuration.integer(config::kWorkerThreads, 0, kWorkersMax));
+  return workers == 0 ? cores() : static_cast<size_t>(workers);
+}
+
+Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Options& options,
+                                                    TaskManagerId id) {
+  const Configuration& configuration = options.configuration;
+  ShuffleEnvironment::Options shuffle;
+  shuffle.task_manager = id;
+  shuffle.bind = options.bind;
+  ASSIGN_OR_RETURN(shuffle.pool_bytes, configuration.bytes(config::kNetworkMemory,
+                                                           kNetworkMemoryMin, kNetworkMemoryMax));
+  ASSIGN_OR_RETURN(const uint64_t segment,
+                   configuration.bytes(config::kSegmentBytes, 4u << 10, 1u << 20));
+  shuffle.segment_bytes = static_cast<uint32_t>(segment);
+  ASSIGN_OR_RETURN(shuffle.gate_budget_bytes,
+                   configuration.bytes(config::kGateBudget, 64u << 10, kNetworkMemoryMax));
+  shuffle.secret = configuration.text(config::kSecret);
+  return shuffle;
+}
+
+Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options& options,
+                                               TaskManagerId id, FileSystem& files) {
+  TaskExecutor::Options executor;
+  executor.id = id;
+  executor.name = options.name;
+  executor.host_id = host_id(files);
+  executor.slots = options.slots;
+  executor.pid = static_cast<uint32_t>(getpid());
+  executor.log_path = options.log_path;
+  executor.job_manager = options.job_manager;
+  executor.secret = options.configuration.text(config::kSecret);
+  executor.library_version = FRESHET_VERSION;
+  executor.state_directory = options.state_directory;
+  ASSIGN_OR_RETURN(executor.cancellation_timeout,
+                   options.configuration.duration(config::kCancellationTimeout));
+  ASSIGN_OR_RETURN(executor.channel_hash, options.configuration.boolean(config::kChannelHash));
+  return executor;
+}
+
+/// User code that does not end keeps its thread; only a new process is free of it.
+void end_process(const Status& why) {
+  LOG_ERROR("task_manager_ends", {{"cause", why}});
+  std::_Exit(kExitTaskDoesNotEnd);
+}
+
+}  // namespace
+
+TaskManagerRunner::TaskManagerRunner(size_t workers, std::unique_ptr<ShuffleEnvironment> shuffle,
+                                     Clock& clock)
+    : random_(make_system_random()),
+      main_("tm-main", clock),
+      io_("tm-io", clock),
+      workers_(workers, clock),
+      shuffle_(std::move(shuffle)) {}
+
+Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Options& options,
+                                                                    Transport& transport,
+                                                                    Clock& clock, FileSystem& files,
+                                                                    ModuleLoader& modules,
+                                                                    Faults* faults) {
+  const auto random = make_system_random();
+  const TaskManagerId id{random->next()};
+  ASSIGN_OR_RETURN(const size_t workers, worker_count(options.configuration));
+  ASSIGN_OR_RETURN(const auto shuffle_settings, shuffle_options(options, id));
+  ASSIGN_OR_RETURN(const auto executor_settings, executor_options(options, id, files));
+  RETURN_IF_ERROR(files.create_directories(options.state_directory));
+  ASSIGN_OR_RETURN(auto shuffle, ShuffleEnvironment::create(shuffle_settings, transport));
+  std::unique_ptr<TaskManagerRunner> runner(
+      new TaskManagerRunner(workers, std::move(shuffle), clock));
+  TaskManagerRunner& self = *runner;
+  self.run_on_main([&] {
+    self.executor_ = std::make_unique<TaskExecutor>(
+        executor_settings, TaskExecutor::Environment{transport, self.main_, self.workers_, self.io_,
+                                                     modules, files, clock, *self.random_,
+                                                     *self.shuffle_, faults, nullptr, end_process});
+    self.executor_->start();
+  });
+  return runner;
+}
+
+TaskManagerRunner::~TaskManagerRunner() { stop(); }
+
+void TaskManagerRunner::run_on_main(UniqueFunction<void()> function) {
+  std::promise<void> done;
+  main_.post("run_on_main", [&] {
+    function();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void TaskManagerRunner::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  std::promise<void> ended;
+  run_on_main([&] { executor_->stop([&ended] { ended.set_value(); }); });
+  ended.get_future().wait();
+  run_on_main([&] { executor_.reset(); });
+  workers_.stop();
+  io_.stop();
+  shuffle_->shut_down();
+  main_.stop();
+}
+
+}  // namespace freshet

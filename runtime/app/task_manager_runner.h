@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "network/transport.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/configuration.h"
+#include "runtime/base/faults.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/random.h"
+#include "runtime/base/thread_executor.h"
+#include "runtime/graph/job_module.h"
+#include "runtime/task/worker_pool.h"
+#include "shuffle/shuffle_environment.h"
+#include "taskmanager/task_executor.h"
+
+namespace freshet {
+
+/// A TaskManager on threads of its own, over any transport.
+class TaskManagerRunner {
+ public:
+  struct Options {
+    Configuration configuration;
+    Address job_manager;
+    Address bind;  // Data port.
+    std::string name;
+    std::string state_directory;
+    std::string log_path;
+    uint32_t slots = 1;
+  };
+
+  /// Opens the data port and begins to register. `faults` may be null.
+  static Result<std::unique_ptr<TaskManagerRunner>> start(const Options&, Transport&, Clock&,
+                                                          FileSystem&, ModuleLoader&,
+                                                          Faults* faults);
+  ~TaskManagerRunner();
+
+  Address data_address() const { return shuffle_->data_address(); }
+
+  /// Ends its tasks and waits for them and the threads. Once or not at all.
+  void stop();
+
+ private:
+  TaskManagerRunner(size_t workers, std::unique_ptr<ShuffleEnvironment>, Clock&);
+
+  /// Runs `function` on the main thread and waits for it.
+  void run_on_main(UniqueFunction<void()> function);
+
+  const std::unique_ptr<Random> random_;
+  ThreadExecutor main_;
+  ThreadExecutor io_;
+  WorkerPool workers_;
+  const std::unique_ptr<ShuffleEnvironment> shuffle_;
+  std::unique_ptr<TaskExecutor> executor_;  // Belongs to the main thread.
+  bool stopped_ = false;
+};
+
+}  // namespace freshet

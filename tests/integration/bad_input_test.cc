@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "network/asio_transport.h"
+#include "tests/integration/results.h"
+#include "tests/integration/test_cluster.h"
+
+namespace freshet::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What a user does wrong, on a cluster that goes on living.
+class BadInputTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = new TestCluster(); }
+  static void TearDownTestSuite() {
+    delete cluster_;
+    cluster_ = nullptr;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(cluster_->ok()) << cluster_->started().errors;
+    write_file(text_, "one two two\n");
+  }
+  void TearDown() override {
+    // Nothing is left: all processes as before, and no job that still runs.
+    for (const char* name : {"jobmanager", "taskmanager-1", "taskmanager-2"}) {
+      EXPECT_TRUE(cluster_->alive(name)) << name;
+      EXPECT_EQ(cluster_->process(name).restarts, 0u) << name;
+    }
+    EXPECT_TRUE(wait_until(
+        [] { return cluster_->list().output.find("RUNNING") == std::string::npos; }, 10s))
+        << cluster_->list().output;
+  }
+
+  /// Runs the job; checks that it fails with these words, in a cluster and in one process.
+  void expect_failure(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& words) {
+    for (const bool local : {false, true}) {
+      std::vector<std::string> with_place = arguments;
+      if (local) with_place.insert(with_place.begin(), {"run", "--local"});
+      const Outcome outcome = local ? run_freshet(with_place) : cluster_->run(arguments);
+      EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+      for (const std::string& word : words)
+        EXPECT_THAT(outcome.errors, HasSubstr(word)) << (local ? "local" : "cluster");
+    }
+  }
+
+  void expect_no_result() const {
+    const auto entries = make_local_file_system()->list(output_);
+    EXPECT_FALSE(entries.ok() && !entries->empty()) << entries->front().path << " is left";
+  }
+
+  std::vector<std::string> count(const std::string& input) const {
+    return {job_module("wordcount"), "-p", "2", "--", "--input", input, "--output", output_};
+  }
+  std::vector<std::string> failing(const std::string& where) const {
+    return {"-D",
+            "restart-strategy.type=none",
+            test_job("failing"),
+            "-p",
+            "2",
+            "--",
+            "--where",
+            where,
+            "--output",
+            output_};
+  }
+
+  static TestCluster* cluster_;
+  const TemporaryDirectory directory_;
+  const std::string text_ = directory_ / "text";
+  const std::string output_ = directory_ / "counts";
+};
+
+TestCluster* BadInputTest::cluster_ = nullptr;
+
+TEST_F(BadInputTest, NamesAnInputThatDoesNotExist) {
+  expect_failure(count(directory_ / "nothing"), {directory_ / "nothing"});
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, NamesAnInputThatCannotBeRead) {
+  if (geteuid() == 0) {
+    // Root may read everything: a link that points to itself cannot be read by anybody.
+    ASSERT_EQ(symlink((directory_ / "loop").c_str(), (directory_ / "loop").c_str()), 0);
+    expect_failure(count(directory_ / "loop"), {directory_ / "loop"});
+  } else {
+    ASSERT_EQ(run_program("/bin/chmod", {"000", text_}).exit_code, 0);
+    expect_failure(count(text_), {text_});
+  }
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, RefusesAnOutputDirectoryThatExistsAndLeavesItAlone) {
+  write_file(directory_ / "keep", "mine");
+  const Outcome made = run_program(
+      "/bin/sh", {"-c", "mkdir " + output_ + " && cp " + (directory_ / "keep") + " " + output_});
+  ASSERT_EQ(made.exit_code, 0);
+  expect_failure(count(text_), {output_, "exists"});
+  EXPECT_EQ(read_file(output_ + "/keep"), "mine");
+  EXPECT_EQ(read_lines(output_), std::vector<std::string>{"mine"});
+}
+
+TEST_F(BadInputTest, RefusesFilesThatAreNoJobModules) {
+  for (const std::string& file : {text_, std::string(FRESHET_BINARY)}) {
+    expect_failure({file, "--", "--output", output_}, {file});
+  }
+  expect_failure({directory_ / "nothing.so"}, {directory_ / "nothing.so"});
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, RefusesAModuleOfAnotherAbi) {
+  expect_failure({test_job("other_abi"), "--", "--where", "nowhere", "--output", output_},
+                 {"other_abi.so", "another ABI"});
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, RefusesABuilderThatBuildsDifferentlyTheSecondTime) {
+  expect_failure(failing("build-differently"), {"second time"});
+  EXPECT_THAT(cluster_->list().output, ::testing::Not(HasSubstr("failing")));
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, ShowsWhatABuilderThrows) {
+  expect_failure(failing("build"), {"this job cannot be built"});
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, ShowsWhatAnOperatorThrowsAndWhere) {
+  expect_failure(failing("map"), {"there is no number 500", "careful map", "FAILED"});
+  expect_no_result();
+  expect_failure(failing("open"), {"this operator cannot be opened", "careful process"});
+  expect_no_result();
+}
+
+TEST_F(BadInputTest, RestartsAJobThatFailsOnceAndGivesTheExactResult) {
+  const Outcome outcome =
+      cluster_->run({test_job("failing"), "-p", "2", "--", "--where", "map-once", "--once",
+                     directory_ / "once", "--output", output_});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("1 restart"));
+  EXPECT_EQ(read_lines(output_).size(), 1000u);
+}
+
+TEST_F(BadInputTest, RefusesAnOptionThatTheJobDoesNotKnow) {
+  expect_failure({job_module("wordcount"), "--", "--inputs", text_}, {"--inputs"});
+}
+
+TEST_F(BadInputTest, RefusesAnUnknownOptionOfItsOwnAsWrongUsage) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "--fast", job_module("wordcount")},
+        {"--what"},
+        {"cluster", "start", "--many"},
+        {}}) {
+    const Outcome outcome = run_freshet(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("--help"));
+  }
+}
+
+TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
+  for (const std::string number : {"0", "-1", "32769", "many", "4x"}) {
+    const Outcome outcome = run_freshet({"run", "-p", number, "--local", job_module("wordcount")});
+    EXPECT_EQ(outcome.exit_code, 2) << number;
+    EXPECT_THAT(outcome.errors, HasSubstr("from 1 to 32768"));
+  }
+  const Outcome unknown =
+      run_freshet({"run", "--local", "-D", "execution.bufer=1", job_module("wordcount")});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("did you mean"));
+  const Outcome mode = run_freshet({"run", "--local", "--mode", "fast", job_module("wordcount")});
+  EXPECT_EQ(mode.exit_code, 2);
+  EXPECT_THAT(mode.errors, HasSubstr("fast"));
+}
+
+TEST_F(BadInputTest, RefusesFaultsUnlessTheyAreAllowed) {
+  const std::string fault = "test.faults=deploy.before_ack:1:kill";
+  const Outcome local = run_freshet({"run", "--local", "-D", fault, job_module("wordcount")});
+  EXPECT_NE(local.exit_code, 0);
+  EXPECT_THAT(local.errors, HasSubstr("--allow-faults"));
+  const Outcome process =
+      run_freshet({"jobmanager", "--port", "0", "-D", fault, "--state-dir", directory_.path()});
+  EXPECT_NE(process.exit_code, 0);
+  EXPECT_THAT(process.errors, HasSubstr("--allow-faults"));
+}
+
+TEST_F(BadInputTest, RefusesABindBeyondLoopbackWithoutASecret) {
+  for (const std::string kind : {"jobmanager", "taskmanager"}) {
+    const Outcome outcome =
+        run_freshet({kind, "--host", "0.0.0.0", "--port", "0", "--state-dir", directory_.path()});
+    EXPECT_NE(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.errors, HasSubstr("security.secret"));
+  }
+}
+
+TEST_F(BadInputTest, NamesAPortThatIsInUse) {
+  const std::string port = std::to_string(cluster_->job_manager().port);
+  const Outcome process =
+      run_freshet({"jobmanager", "--port", port, "--state-dir", directory_.path()});
+  EXPECT_EQ(process.exit_code, 1);
+  EXPECT_THAT(process.errors, HasSubstr(port));
+  EXPECT_THAT(process.errors, HasSubstr("in use"));
+
+  TestCluster::Options options;
+  options.name = "second";
+  options.arguments = {"--port", port};
+  TestCluster second(options);
+  EXPECT_EQ(second.started().exit_code, 1);
+  EXPECT_THAT(second.started().errors, HasSubstr("in use"));
+  EXPECT_TRUE(second.state().processes.empty());
+}
+
+TEST_F(BadInputTest, SaysWhereNoJobManagerIsAndWhatToDo) {
+  const auto transport = make_asio_transport({});
+  Address free;
+  {
+    auto listener = transport->listen({"127.0.0.1", 0}, [](std::shared_ptr<Connection>) {});
+    ASSERT_TRUE(listener.ok());
+    free = (*listener)->address();
+  }
+  const Outcome outcome =
+      run_freshet({"run", "--jobmanager", free.to_string(), job_module("wordcount")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("JobManager cannot be reached at " + free.to_string()));
+  EXPECT_THAT(outcome.errors, HasSubstr("freshet cluster start"));
+  const Outcome name =
+      run_freshet({"list", "--cluster", "nobody", "--state-dir", directory_.path()});
+  EXPECT_EQ(name.exit_code, 1);
+  EXPECT_THAT(name.errors, HasSubstr("nobody"));
+}
+
+TEST_F(BadInputTest, SaysHowManySlotsAreMissing) {
+  const Outcome outcome =
+      cluster_->run({"-D", "slot.request.timeout=500 ms", job_module("wordcount"), "-p", "7", "--",
+                     "--input", text_, "--output", output_});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("7 slots"));
+  EXPECT_THAT(outcome.errors, HasSubstr("4"));
+  expect_no_result();
+}
+
+}  // namespace
+}  // namespace freshet::testing

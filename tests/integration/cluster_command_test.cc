@@ -1,0 +1,191 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/integration/results.h"
+#include "tests/integration/test_cluster.h"
+
+namespace freshet::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> endless(const std::string& output) {
+  return {test_job("slow_count"),
+          "-p",
+          "2",
+          "--",
+          "--lines",
+          "100000000",
+          "--work",
+          "1000000",
+          "--output",
+          output};
+}
+
+std::string job_id_of(const std::string& output) {
+  const std::string marker = "JobID ";
+  const size_t at = output.find(marker);
+  return at == std::string::npos ? "" : output.substr(at + marker.size(), 32);
+}
+
+TEST(ClusterCommandTest, StartsShowsAndStopsACluster) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const ClusterState state = cluster.state();
+  ASSERT_EQ(state.processes.size(), 3u);
+  const Outcome status = run_freshet(
+      {"cluster", "status", "--name", "test", "--state-dir", cluster.state_directory()});
+  EXPECT_EQ(status.exit_code, 0);
+  for (const ClusterProcess& one : state.processes) {
+    EXPECT_TRUE(one.running) << one.name;
+    ASSERT_TRUE(one.address.has_value());
+    for (const std::string& output : {cluster.started().output, status.output}) {
+      EXPECT_THAT(output, HasSubstr(std::to_string(one.process.pid)));
+      EXPECT_THAT(output, HasSubstr(one.address->to_string()));
+      EXPECT_THAT(output, HasSubstr(one.name + ".log"));
+    }
+  }
+  EXPECT_EQ(cluster.stop().exit_code, 0);
+  const auto processes = make_system_process_host();
+  EXPECT_FALSE(processes->alive(state.supervisor));
+  for (const ClusterProcess& one : state.processes)
+    EXPECT_FALSE(processes->alive(one.process)) << one.name;
+  EXPECT_FALSE(exists(cluster.state_directory() + "/test"));
+  const Outcome again = cluster.stop();
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.errors, HasSubstr("no cluster is called 'test'"));
+}
+
+TEST(ClusterCommandTest, RefusesANameThatIsInUse) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const Outcome second =
+      run_freshet({"cluster", "start", "--name", "test", "--state-dir", cluster.state_directory()});
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.errors, HasSubstr("'test' is running already"));
+  EXPECT_TRUE(cluster.alive("jobmanager"));
+}
+
+TEST(ClusterCommandTest, RunsTwoClustersBesideEachOther) {
+  const TemporaryDirectory directory;
+  write_file(directory / "text", "one two two\n");
+  TestCluster first;
+  TestCluster::Options options;
+  options.name = "other";
+  options.task_managers = 1;
+  TestCluster second(options);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.started().errors << second.started().errors;
+  EXPECT_NE(first.job_manager(), second.job_manager());
+  for (TestCluster* cluster : {&first, &second}) {
+    const std::string output = directory / cluster->name();
+    const Outcome outcome = cluster->run({job_module("wordcount"), "-p", "2", "--", "--input",
+                                          directory / "text", "--output", output});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(read_word_counts(output), (WordCounts{{"one", 1}, {"two", 2}}));
+  }
+  EXPECT_EQ(first.stop().exit_code, 0);
+  EXPECT_TRUE(second.alive("jobmanager"));
+  EXPECT_TRUE(second.alive("taskmanager-1"));
+}
+
+TEST(ClusterCommandTest, LeavesNothingWhenTheSupervisorIsKilled) {
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const ClusterState state = cluster.state();
+  const auto processes = make_system_process_host();
+  processes->send_signal(state.supervisor, ProcessSignal::kKill);
+  for (const ClusterProcess& one : state.processes) {
+    EXPECT_TRUE(wait_until([&] { return !processes->alive(one.process); }, 5s)) << one.name;
+  }
+  const Outcome status = run_freshet(
+      {"cluster", "status", "--name", "test", "--state-dir", cluster.state_directory()});
+  EXPECT_EQ(status.exit_code, 1);
+  EXPECT_THAT(status.output, HasSubstr("dead"));
+  // The name can be used again.
+  const Outcome again =
+      run_freshet({"cluster", "start", "--name", "test", "--state-dir", cluster.state_directory()});
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_TRUE(cluster.alive("jobmanager"));
+}
+
+TEST(ClusterCommandTest, RestartsTheJobManagerOnItsPortAndTaskManagersReturn) {
+  const TemporaryDirectory directory;
+  write_file(directory / "text", "one two two\n");
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const Address before = cluster.job_manager();
+  cluster.kill("jobmanager");
+  ASSERT_TRUE(wait_until(
+      [&] { return cluster.process("jobmanager").restarts == 1 && cluster.alive("jobmanager"); },
+      10s));
+  EXPECT_EQ(cluster.job_manager(), before);
+  ASSERT_TRUE(wait_until([&] { return cluster.list().exit_code == 0; }, 10s))
+      << cluster.list().errors;
+  const Outcome outcome = cluster.run({job_module("wordcount"), "-p", "4", "--", "--input",
+                                       directory / "text", "--output", directory / "counts"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(read_word_counts(directory / "counts"), (WordCounts{{"one", 1}, {"two", 2}}));
+}
+
+TEST(RunCommandTest, CancelsOnInterruptAndLeavesNoResult) {
+  const TemporaryDirectory directory;
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  FreshetProcess run(cluster.command("run", endless(directory / "counts")));
+  ASSERT_TRUE(
+      wait_until([&] { return cluster.list().output.find("RUNNING") != std::string::npos; }, 20s))
+      << run.errors();
+  run.send_signal(SIGINT);
+  EXPECT_EQ(run.wait(20s), 1) << run.errors();
+  EXPECT_THAT(run.errors(), HasSubstr("CANCELED"));
+  EXPECT_THAT(cluster.list().output, HasSubstr("CANCELED"));
+  EXPECT_FALSE(exists((directory / "counts") + "/part-0"));
+}
+
+TEST(RunCommandTest, ReturnsAfterSubmissionWhenDetachedAndCancelEndsTheJob) {
+  const TemporaryDirectory directory;
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  std::vector<std::string> arguments = endless(directory / "counts");
+  arguments.insert(arguments.begin(), "-d");
+  const Outcome run = cluster.run(arguments);
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const std::string id = job_id_of(run.output);
+  EXPECT_THAT(id, ::testing::MatchesRegex("[0-9a-f]{32}"));
+  ASSERT_TRUE(
+      wait_until([&] { return cluster.list().output.find("RUNNING") != std::string::npos; }, 20s));
+  EXPECT_THAT(cluster.list().output, HasSubstr(id));
+  EXPECT_EQ(run_freshet(cluster.command("cancel", {id})).exit_code, 0);
+  EXPECT_TRUE(
+      wait_until([&] { return cluster.list().output.find("CANCELED") != std::string::npos; }, 20s));
+  const Outcome unknown = run_freshet(cluster.command("cancel", {std::string(32, 'f')}));
+  EXPECT_NE(unknown.exit_code, 0);
+  EXPECT_THAT(unknown.errors, HasSubstr(std::string(32, 'f')));
+}
+
+TEST(RunCommandTest, CancelsALocalJobOnInterrupt) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> arguments = endless(directory / "counts");
+  arguments.insert(arguments.begin(), {"run", "--local"});
+  FreshetProcess run(arguments);
+  ASSERT_TRUE(wait_until([&] { return run.errors().find("RUNNING") != std::string::npos; }, 20s))
+      << run.errors();
+  run.send_signal(SIGINT);
+  EXPECT_EQ(run.wait(20s), 1) << run.errors();
+  EXPECT_FALSE(exists((directory / "counts") + "/part-0"));
+}
+
+TEST(RunCommandTest, ShowsHelpAndVersion) {
+  const Outcome version = run_freshet({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.output, HasSubstr("freshet 0."));
+  const Outcome help = run_freshet({"run", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, HasSubstr("Examples:"));
+  EXPECT_THAT(run_freshet({"--help"}).output, Not(HasSubstr("supervisor ")));
+}
+
+}  // namespace
+}  // namespace freshet::testing

@@ -1,0 +1,81 @@
+#include "tests/integration/test_cluster.h"
+
+#include "runtime/base/check.h"
+
+namespace freshet::testing {
+
+std::string job_module(const std::string& name) {
+  return std::string(FRESHET_JOBS) + "/" + name + ".so";
+}
+
+std::string test_job(const std::string& name) {
+  return std::string(FRESHET_TEST_JOBS) + "/" + name + ".so";
+}
+
+TestCluster::TestCluster(const Options& options)
+    : options_(options), processes_(make_system_process_host()) {
+  std::vector<std::string> arguments = {"cluster",        "start",
+                                        "--name",         options_.name,
+                                        "--state-dir",    directory_.path(),
+                                        "--taskmanagers", std::to_string(options_.task_managers),
+                                        "--slots",        std::to_string(options_.slots)};
+  arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
+  started_ = run_freshet(arguments);
+  state();
+}
+
+TestCluster::~TestCluster() {
+  stop();
+  for (const auto& [pid, process] : seen_) processes_->send_signal(process, ProcessSignal::kKill);
+}
+
+Outcome TestCluster::stop() {
+  state();
+  return run_freshet(
+      {"cluster", "stop", "--name", options_.name, "--state-dir", directory_.path()});
+}
+
+ClusterState TestCluster::state() {
+  const auto directory = ClusterDirectory::of(directory_.path(), options_.name);
+  CHECK(directory.ok());
+  auto state = read_cluster_state(*directory, *make_local_file_system());
+  if (!state.ok()) return ClusterState();
+  remember(*state);
+  for (ClusterProcess& one : state->processes) one.running = processes_->alive(one.process);
+  return *state;
+}
+
+void TestCluster::remember(const ClusterState& state) {
+  seen_[state.supervisor.pid] = state.supervisor;
+  for (const ClusterProcess& one : state.processes) seen_[one.process.pid] = one.process;
+}
+
+ClusterProcess TestCluster::process(const std::string& name) {
+  const ClusterState now = state();
+  const ClusterProcess* const found = now.find(name);
+  return found == nullptr ? ClusterProcess() : *found;
+}
+
+void TestCluster::kill(const std::string& name) {
+  processes_->send_signal(process(name).process, ProcessSignal::kKill);
+}
+
+std::vector<std::string> TestCluster::command(const std::string& command,
+                                              std::vector<std::string> arguments) const {
+  std::vector<std::string> all = {command, "--cluster", options_.name, "--state-dir",
+                                  directory_.path()};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+Outcome TestCluster::run(std::vector<std::string> arguments, Duration timeout) const {
+  return run_freshet(command("run", std::move(arguments)), timeout);
+}
+
+Outcome TestCluster::list() const { return run_freshet(command("list", {})); }
+
+std::string TestCluster::log(const std::string& process) const {
+  return read_file(directory_.path() + "/" + options_.name + "/" + process + ".log");
+}
+
+}  // namespace freshet::testing

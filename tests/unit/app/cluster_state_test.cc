@@ -1,0 +1,52 @@
+#include "runtime/app/cluster_state.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/memory_file_system.h"
+
+namespace freshet {
+namespace {
+
+ClusterState example() {
+  ClusterState state;
+  state.boot = "b00t";
+  state.supervisor = {10, 1000};
+  state.processes.push_back({"jobmanager", {11, 1001}, true, 0, Address{"127.0.0.1", 6123}});
+  state.processes.push_back({"taskmanager-1", {12, 1002}, false, 3, std::nullopt});
+  return state;
+}
+
+TEST(ClusterStateTest, SurvivesBeingWrittenAndRead) {
+  const auto read = parse_cluster_state(to_text(example()));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, example());
+}
+
+TEST(ClusterStateTest, RefusesDamagedFilesAndNamesTheLine) {
+  for (const std::string text : {"", "something else", "freshet-cluster 1\nprocess jobmanager x",
+                                 "freshet-cluster 1\nwhat 1",
+                                 "freshet-cluster 1\nprocess jobmanager 1 2 running 0 nowhere"}) {
+    EXPECT_FALSE(parse_cluster_state(text).ok()) << text;
+  }
+}
+
+TEST(ClusterStateTest, SaysThatThereIsNoSuchCluster) {
+  MemoryFileSystem files;
+  const auto directory = ClusterDirectory::of("/state", "nobody");
+  ASSERT_TRUE(directory.ok());
+  const auto read = read_cluster_state(*directory, files);
+  EXPECT_EQ(read.status().code(), StatusCode::kNotFound);
+  EXPECT_NE(read.status().message().find("'nobody'"), std::string::npos);
+}
+
+TEST(ClusterDirectoryTest, RefusesNamesThatAreNoFileNames) {
+  for (const std::string name : {"", ".", "..", ".hidden", "a/b", "a b", "a\nb"}) {
+    EXPECT_EQ(ClusterDirectory::of("/state", name).status().code(), StatusCode::kInvalidArgument)
+        << name;
+  }
+  EXPECT_FALSE(ClusterDirectory::of("/state", std::string(65, 'a')).ok());
+  EXPECT_TRUE(ClusterDirectory::of("/state", "a.b-c_D9").ok());
+}
+
+}  // namespace
+}  // namespace freshet

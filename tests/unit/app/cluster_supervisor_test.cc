@@ -1,0 +1,179 @@
+#include "runtime/app/cluster_supervisor.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/memory_file_system.h"
+
+namespace freshet {
+namespace {
+
+/// Processes that only exist here: each opens its port as soon as it is told to.
+class FakeProcessHost final : public ProcessHost {
+ public:
+  Result<ProcessIdentity> spawn(const Command& command) override {
+    const ProcessIdentity identity{next_pid_++, 7};
+    running[identity.pid] = command;
+    return identity;
+  }
+  std::vector<ProcessExit> reap() override { return std::exchange(exits_, {}); }
+  bool alive(const ProcessIdentity& process) const override {
+    return running.contains(process.pid);
+  }
+  void send_signal(const ProcessIdentity& process, ProcessSignal signal) override {
+    if (!running.contains(process.pid)) return;
+    if (signal == ProcessSignal::kKill || !stubborn) end(process.pid, "signal");
+  }
+
+  void end(pid_t pid, const std::string& how) {
+    running.erase(pid);
+    exits_.push_back({ProcessIdentity{pid, 7}, false, how});
+  }
+
+  std::map<pid_t, Command> running;
+  bool stubborn = false;  // Does not end when asked.
+
+ private:
+  pid_t next_pid_ = 100;
+  std::vector<ProcessExit> exits_;
+};
+
+std::string option(const ProcessHost::Command& command, const std::string& name) {
+  const auto at = std::find(command.arguments.begin(), command.arguments.end(), name);
+  return at == command.arguments.end() ? "" : *(at + 1);
+}
+
+class ClusterSupervisorTest : public ::testing::Test {
+ protected:
+  ClusterSupervisorTest() { options_.task_managers = 2; }
+
+  void make() {
+    options_.program = "/bin/freshet";
+    options_.control = Address{"127.0.0.1", 0};
+    supervisor_ =
+        std::make_unique<ClusterSupervisor>(options_, directory_, "boot", host_, files_, clock_);
+  }
+
+  /// Every process that runs writes its port file.
+  void open_ports() {
+    for (const auto& [pid, command] : host_.running) {
+      files_.put(option(command, "--port-file"), fmt::format("127.0.0.1:{}\n", 5000 + pid));
+    }
+  }
+
+  void start_all() {
+    make();
+    for (int i = 0; i < 4; i++) {
+      ASSERT_TRUE(supervisor_->step().ok());
+      open_ports();
+    }
+    ASSERT_TRUE(supervisor_->ready());
+  }
+
+  ClusterState written() { return *read_cluster_state(directory_, files_); }
+
+  pid_t pid_of(const std::string& name) { return written().find(name)->process.pid; }
+
+  ClusterSupervisor::Options options_;
+  const ClusterDirectory directory_ = *ClusterDirectory::of("/state", "test");
+  FakeProcessHost host_;
+  MemoryFileSystem files_;
+  ManualClock clock_;
+  std::unique_ptr<ClusterSupervisor> supervisor_;
+};
+
+TEST_F(ClusterSupervisorTest, StartsTaskManagersOnceTheJobManagerHasAPort) {
+  make();
+  ASSERT_TRUE(supervisor_->step().ok());
+  ASSERT_EQ(host_.running.size(), 1u);
+  EXPECT_EQ(host_.running.begin()->second.arguments[0], "jobmanager");
+  open_ports();
+  ASSERT_TRUE(supervisor_->step().ok());
+  ASSERT_EQ(host_.running.size(), 3u);
+  EXPECT_EQ(option(host_.running.rbegin()->second, "--jobmanager"), "127.0.0.1:5100");
+}
+
+TEST_F(ClusterSupervisorTest, WritesWhatRunsAndWhere) {
+  start_all();
+  const ClusterState state = written();
+  EXPECT_EQ(state.boot, "boot");
+  ASSERT_EQ(state.processes.size(), 3u);
+  EXPECT_TRUE(state.processes[0].running);
+  EXPECT_EQ(state.processes[0].address->port, 5100);
+  EXPECT_EQ(state.processes[2].name, "taskmanager-2");
+}
+
+TEST_F(ClusterSupervisorTest, RestartsATaskManagerAtOnceAndThenWithDelay) {
+  start_all();
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+  EXPECT_EQ(written().find("taskmanager-1")->restarts, 1u);
+  open_ports();
+  ASSERT_TRUE(supervisor_->step().ok());
+
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 2u);
+  EXPECT_FALSE(written().find("taskmanager-1")->running);
+  clock_.advance(ProcessRestartBackoff::kFirst);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+}
+
+TEST_F(ClusterSupervisorTest, LeavesATaskManagerDeadWhenTold) {
+  options_.restart = false;
+  start_all();
+  host_.end(pid_of("taskmanager-2"), "signal 9");
+  clock_.advance(1h);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 2u);
+  EXPECT_FALSE(written().find("taskmanager-2")->running);
+}
+
+TEST_F(ClusterSupervisorTest, RestartsTheJobManagerOnItsPort) {
+  start_all();
+  host_.end(pid_of("jobmanager"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  const auto& command = host_.running.at(pid_of("jobmanager"));
+  EXPECT_EQ(option(command, "--port"), "5100");
+}
+
+TEST_F(ClusterSupervisorTest, EndsTheClusterWhenTheJobManagerNeverCameUp) {
+  make();
+  ASSERT_TRUE(supervisor_->step().ok());
+  host_.end(host_.running.begin()->first, "exit code 1");
+  const Status failed = supervisor_->step();
+  EXPECT_FALSE(failed.ok());
+  EXPECT_NE(failed.message().find("jobmanager"), std::string::npos);
+  EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, EndsWhatItStartedAndKillsWhatDoesNotEnd) {
+  start_all();
+  host_.stubborn = true;
+  supervisor_->stop();
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+  EXPECT_FALSE(supervisor_->ended());
+  clock_.advance(ClusterSupervisor::kStopPatience);
+  ASSERT_TRUE(supervisor_->step().ok());
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(host_.running.empty());
+  EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, StartsNothingWhileStopping) {
+  start_all();
+  supervisor_->stop();
+  ASSERT_TRUE(supervisor_->step().ok());
+  clock_.advance(1min);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(host_.running.empty());
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,74 @@
+#include "runtime/app/process_host.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace freshet {
+namespace {
+
+std::vector<ProcessExit> reap_one(ProcessHost& host) {
+  for (int tries = 0; tries < 1000; tries++) {
+    auto exits = host.reap();
+    if (!exits.empty()) return exits;
+    poll(nullptr, 0, 5);
+  }
+  return {};
+}
+
+ProcessHost::Command shell(const std::string& script) {
+  return {"/bin/sh", {"-c", script}, "", false};
+}
+
+TEST(ProcessHostTest, TellsHowAChildEnded) {
+  const auto host = make_system_process_host();
+  const auto child = host->spawn(shell("exit 3"));
+  ASSERT_TRUE(child.ok());
+  const auto exits = reap_one(*host);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].process, *child);
+  EXPECT_FALSE(exits[0].success);
+  EXPECT_EQ(exits[0].how, "exit code 3");
+  EXPECT_FALSE(host->alive(*child));
+}
+
+TEST(ProcessHostTest, EndsAChildBySignal) {
+  const auto host = make_system_process_host();
+  const auto child = host->spawn(shell("exec sleep 1000"));
+  ASSERT_TRUE(child.ok());
+  EXPECT_TRUE(host->alive(*child));
+  host->send_signal(*child, ProcessSignal::kKill);
+  const auto exits = reap_one(*host);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].how, "signal 9 (Killed)");
+}
+
+TEST(ProcessHostTest, NeverSignalsAnotherProcessThatHasTheIdNow) {
+  const auto host = make_system_process_host();
+  const auto child = host->spawn(shell("exec sleep 1000"));
+  ASSERT_TRUE(child.ok());
+  const ProcessIdentity earlier{child->pid, child->start_ticks - 1};
+  EXPECT_FALSE(host->alive(earlier));
+  host->send_signal(earlier, ProcessSignal::kKill);
+  EXPECT_TRUE(host->reap().empty());
+  EXPECT_TRUE(host->alive(*child));
+  host->send_signal(*child, ProcessSignal::kKill);
+  EXPECT_EQ(reap_one(*host).size(), 1u);
+}
+
+TEST(ProcessHostTest, SaysWhatCannotBeStarted) {
+  const auto host = make_system_process_host();
+  const auto child = host->spawn({"/no/such/program", {}, "", false});
+  ASSERT_FALSE(child.ok());
+  EXPECT_NE(child.status().message().find("/no/such/program"), std::string::npos);
+}
+
+TEST(ProcessHostTest, KnowsItsOwnProcess) {
+  const auto host = make_system_process_host();
+  EXPECT_EQ(own_process().pid, getpid());
+  EXPECT_GT(own_process().start_ticks, 0u);
+  EXPECT_TRUE(host->alive(own_process()));
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,29 @@
+#include "runtime/app/process_restart_backoff.h"
+
+#include <gtest/gtest.h>
+
+namespace freshet {
+namespace {
+
+TEST(ProcessRestartBackoffTest, StartsAtOnceTheFirstTime) {
+  ProcessRestartBackoff backoff;
+  EXPECT_EQ(backoff.next(1s), Duration(0));
+}
+
+TEST(ProcessRestartBackoffTest, WaitsLongerAndLongerUpToItsBoundWhenLivesAreShort) {
+  ProcessRestartBackoff backoff;
+  EXPECT_EQ(backoff.next(1s), Duration(0));
+  EXPECT_EQ(backoff.next(1s), Duration(250ms));
+  EXPECT_EQ(backoff.next(1s), Duration(500ms));
+  for (int i = 0; i < 10; i++) backoff.next(1s);
+  EXPECT_EQ(backoff.next(1s), ProcessRestartBackoff::kLongest);
+}
+
+TEST(ProcessRestartBackoffTest, StartsAnewAfterALongLife) {
+  ProcessRestartBackoff backoff;
+  for (int i = 0; i < 5; i++) backoff.next(1s);
+  EXPECT_EQ(backoff.next(ProcessRestartBackoff::kCalm), Duration(0));
+}
+
+}  // namespace
+}  // namespace freshet
