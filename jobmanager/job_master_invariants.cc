@@ -1,0 +1,200 @@
+#include "jobmanager/job_master_invariants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+
+namespace freshet {
+
+namespace {
+
+using Broken = std::optional<std::string>;
+
+/// True when a chain of legal moves leads from one state to the other.
+template <class State>
+bool can_reach(State from, State to, uint32_t states) {
+  std::vector<bool> reached(states, false);
+  std::vector<State> open{from};
+  reached[static_cast<size_t>(from)] = true;
+  while (!open.empty()) {
+    const State state = open.back();
+    open.pop_back();
+    if (state == to) return true;
+    for (uint32_t next = 0; next < states; next++) {
+      if (reached[next] || !can_move(state, static_cast<State>(next))) continue;
+      reached[next] = true;
+      open.push_back(static_cast<State>(next));
+    }
+  }
+  return false;
+}
+
+constexpr uint32_t kTaskStates = 10;
+constexpr uint32_t kJobStates = 9;
+
+bool is_ended(TaskState s) { return s == TaskState::kEndOfData || s == TaskState::kFinished; }
+
+}  // namespace
+
+Broken JobMasterInvariants::check(const JobMaster& job) {
+  for (const auto rule : {&JobMasterInvariants::check_job, &JobMasterInvariants::check_tasks,
+                          &JobMasterInvariants::check_slots, &JobMasterInvariants::check_groups,
+                          &JobMasterInvariants::check_delta}) {
+    if (Broken broken = (this->*rule)(job)) return broken;
+  }
+  seen_any_ = true;
+  job_state_ = job.state();
+  restarts_ = job.restarts();
+  seen_.resize(job.graph().task_count());
+  for (uint32_t i = 0; i < seen_.size(); i++) {
+    const Execution& execution = job.graph().at(i);
+    seen_[i] = {execution.attempt, execution.version, execution.state};
+  }
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_job(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  const JobState state = job.state();
+  if (is_terminal(state)) {
+    if (!job.slots().empty()) return "a job that has ended holds slots";
+    if (graph.live_count() != 0) return "a job that has ended has live tasks";
+    if (job.deadline()) return "a job that has ended waits for something";
+  }
+  if (state == JobState::kFinished && graph.count(TaskState::kFinished) != graph.task_count()) {
+    return "a job is FINISHED, not all of its tasks are";
+  }
+  if (state == JobState::kFinished && !job.commits().empty()) {
+    return "a job is FINISHED, not all of its results are published";
+  }
+  if (state == JobState::kCommitting && !graph.all_at_end_of_data()) {
+    return "a job is COMMITTING before all tasks have ended";
+  }
+  if (job.commits().outstanding() != 0 && state != JobState::kCommitting &&
+      state != JobState::kFailing && state != JobState::kFailed) {
+    return "results are being published outside COMMITTING";
+  }
+  if (state == JobState::kCreated && graph.live_count() != 0) return "a task runs without slots";
+  if (state == JobState::kFailed && job.cause().ok()) return "a job FAILED without a cause";
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_tasks(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  std::array<uint32_t, kTaskStates> counts{};
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    const Execution& execution = graph.at(i);
+    counts[static_cast<size_t>(execution.state)]++;
+    const std::string name = to_string(graph.subtask_at(i));
+    if (execution.state == TaskState::kScheduled) return name + " stays SCHEDULED after an event";
+    if (job.state() == JobState::kRunning) {
+      if (execution.state == TaskState::kCreated) return name + " is not deployed in a running job";
+      if (execution.state == TaskState::kCanceling) return name + " is canceled in a running job";
+      if (execution.attempt != graph.at(0).attempt) return name + " has an attempt of its own";
+    }
+    if (job.state() == JobState::kCancelling || job.state() == JobState::kFailing) {
+      const bool ends = is_terminal(execution.state) || !is_live(execution.state) ||
+                        execution.state == TaskState::kCanceling;
+      if (!ends) return name + " goes on in a job that ends";
+    }
+  }
+  for (uint32_t s = 0; s < kTaskStates; s++) {
+    if (counts[s] != graph.count(static_cast<TaskState>(s))) {
+      return fmt::format("{} tasks are {}, {} are counted", counts[s],
+                         to_string(static_cast<TaskState>(s)),
+                         graph.count(static_cast<TaskState>(s)));
+    }
+  }
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_slots(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  const std::set<Slot> held(job.slots().begin(), job.slots().end());
+  if (held.size() != job.slots().size()) return "a job holds a slot twice";
+  std::set<std::tuple<VertexId, TaskManagerId, uint32_t>> used;
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    const Execution& execution = graph.at(i);
+    if (!is_live(execution.state)) continue;
+    const SubtaskId subtask = graph.subtask_at(i);
+    if (execution.allocation == AllocationId{}) return to_string(subtask) + " runs without a slot";
+    if (!used.insert({subtask.vertex, execution.task_manager, execution.slot}).second) {
+      return to_string(subtask) + " shares a slot with another subtask of its vertex";
+    }
+    const Slot slot{execution.allocation, execution.task_manager, execution.slot};
+    if (!held.contains(slot)) return to_string(subtask) + " runs in a slot that the job lacks";
+  }
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_groups(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  for (uint32_t g = 0; g < graph.group_count(); g++) {
+    const ConsumedPartitionGroup& group = graph.group(g);
+    const VertexId producer = graph.job_graph().edges[group.dataset.value].producer;
+    uint32_t unfinished = 0;
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+      if (!is_ended(graph.at(SubtaskId{producer, p}).state)) unfinished++;
+    }
+    if (unfinished != group.unfinished) {
+      return fmt::format("group {} has {} unfinished producers and counts {}", g, unfinished,
+                         group.unfinished);
+    }
+  }
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_delta(const JobMaster& job) const {
+  if (!seen_any_) return std::nullopt;
+  if (!can_reach(job_state_, job.state(), kJobStates)) {
+    return fmt::format("the job went from {} to {}", to_string(job_state_), to_string(job.state()));
+  }
+  if (is_terminal(job_state_) && job.state() != job_state_) return "a job that had ended moved";
+  if (job.restarts() < restarts_ || job.restarts() > restarts_ + 1)
+    return "restarts were miscounted";
+  for (uint32_t i = 0; i < seen_.size(); i++) {
+    const Execution& now = job.graph().at(i);
+    const Seen& before = seen_[i];
+    const std::string name = to_string(job.graph().subtask_at(i));
+    if (now.version < before.version) return name + ": its version fell";
+    if (now.attempt == before.attempt) {
+      if (!can_reach(before.state, now.state, kTaskStates)) {
+        return fmt::format("{} went from {} to {}", name, to_string(before.state),
+                           to_string(now.state));
+      }
+      continue;
+    }
+    if (now.attempt != before.attempt + 1) return name + ": attempts do not rise by one";
+    if (now.version == 0) return name + ": a new attempt without a decision to restart";
+    if (job_state_ == JobState::kCommitting) return name + " restarts though results are published";
+  }
+  return std::nullopt;
+}
+
+Broken JobMasterInvariants::check_commands(const JobMaster& job,
+                                           const JobCommands& commands) const {
+  for (const JobCommand& command : commands) {
+    if (const auto* deploy = std::get_if<job_commands::DeployTasks>(&command)) {
+      for (const auto& task : deploy->tasks) {
+        const Execution& execution = job.graph().at(task.attempt.subtask);
+        if (execution.attempt != task.attempt.attempt) return "an old attempt is deployed";
+        if (execution.task_manager != deploy->to) return "a task is deployed where its slot is not";
+        if (task.allocation == AllocationId{}) return "a task is deployed without a slot";
+        for (const uint32_t group : task.groups) {
+          if (group >= deploy->groups.size()) return "a task reads a group that was not sent";
+        }
+      }
+    } else if (std::holds_alternative<job_commands::Commit>(command)) {
+      if (job.state() != JobState::kCommitting)
+        return "results are published too early or too late";
+    } else if (std::holds_alternative<job_commands::FinishTasks>(command)) {
+      if (job.state() != JobState::kFinished) return "tasks are told to finish too early";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace freshet
