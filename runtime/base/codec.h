@@ -53,8 +53,8 @@ std::string fingerprint_of() {
 
 namespace codec_detail {
 
-/// The number of entries that follow. Entries of no bytes are possible, so only a number that no honest sender means is refused; all
-/// others run into the end of the bytes.
+/// The number of entries that follow. Entries of no bytes are possible, so only a number that no
+/// honest sender means is refused; all others run into the end of the bytes.
 inline uint64_t read_size(Decoder& decoder) {
   constexpr uint64_t kEmptyEntriesMax = 1 << 24;
   const uint64_t size = decoder.read_varint();
