@@ -32,7 +32,7 @@ class ElementsReader final : public SplitReader {
 
  private:
   std::shared_ptr<const std::vector<T>> values_;
-  IndexRange rest_;
+  NumberRange rest_;
 };
 
 }  // namespace connectors_detail
@@ -42,8 +42,8 @@ class ElementsReader final : public SplitReader {
 template <class T>
 Source<T> elements(std::vector<T> values) {
   const auto shared = std::make_shared<const std::vector<T>>(std::move(values));
-  std::optional<IndexRange> all;
-  if (!shared->empty()) all = IndexRange{0, shared->size() - 1};
+  std::optional<NumberRange> all;
+  if (!shared->empty()) all = NumberRange{0, shared->size() - 1};
   Source<T> source;
   source.name = "elements";
   source.parallelism_max = 1;

@@ -26,14 +26,14 @@ class SequenceReader final : public SplitReader {
 
  private:
   uint64_t from_;
-  IndexRange rest_;
+  NumberRange rest_;
 };
 
 }  // namespace
 
 Source<int64_t> sequence(int64_t from, int64_t to) {
-  std::optional<IndexRange> all;
-  if (from <= to) all = IndexRange{0, static_cast<uint64_t>(to) - static_cast<uint64_t>(from)};
+  std::optional<NumberRange> all;
+  if (from <= to) all = NumberRange{0, static_cast<uint64_t>(to) - static_cast<uint64_t>(from)};
   Source<int64_t> source;
   source.name = "sequence";
   source.enumerator = make_enumerator_factory([all] { return make_range_supply(all); });

@@ -89,7 +89,7 @@ class ReaderFactory final : public OperatorFactory {
 
 class RangeSupply final : public SplitSupply {
  public:
-  explicit RangeSupply(std::optional<IndexRange> all) : rest_(all) {
+  explicit RangeSupply(std::optional<NumberRange> all) : rest_(all) {
     if (rest_)
       step_ = std::clamp<uint64_t>((rest_->last - rest_->first) / kRanges, 0, kLongest - 1);
   }
@@ -111,7 +111,7 @@ class RangeSupply final : public SplitSupply {
  private:
   static constexpr uint64_t kRanges = 64;
   static constexpr uint64_t kLongest = 1 << 20;
-  std::optional<IndexRange> rest_;
+  std::optional<NumberRange> rest_;
   uint64_t step_ = 0;  // Indexes of a range, less one: the number of all may not fit in 64 bits.
 };
 
@@ -127,22 +127,22 @@ std::shared_ptr<const OperatorFactory> make_reader_factory(
   return std::make_shared<ReaderFactory>(std::move(make));
 }
 
-std::string encode_range(const IndexRange& range) {
+std::string encode_range(const NumberRange& range) {
   Encoder encoder;
   encoder.write_varint(range.first);
   encoder.write_varint(range.last);
   return std::string(encoder.bytes());
 }
 
-IndexRange decode_range(const std::string& payload) {
+NumberRange decode_range(const std::string& payload) {
   Decoder decoder(payload);
-  IndexRange range;
+  NumberRange range;
   range.first = decoder.read_varint();
   range.last = decoder.read_varint();
   return range;
 }
 
-std::unique_ptr<SplitSupply> make_range_supply(std::optional<IndexRange> all) {
+std::unique_ptr<SplitSupply> make_range_supply(std::optional<NumberRange> all) {
   return std::make_unique<RangeSupply>(all);
 }
 

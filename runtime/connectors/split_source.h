@@ -86,16 +86,16 @@ std::shared_ptr<const OperatorFactory> make_reader_factory(
     std::function<std::unique_ptr<SplitReader>()> make);
 
 /// Inclusive.
-struct IndexRange {
+struct NumberRange {
   uint64_t first = 0;
   uint64_t last = 0;
 };
 
 /// The payload of sources whose splits are ranges of numbers.
-std::string encode_range(const IndexRange&);
-IndexRange decode_range(const std::string& payload);
+std::string encode_range(const NumberRange&);
+NumberRange decode_range(const std::string& payload);
 
 /// Cuts `all` (none: no split) into at most 64 equal ranges, of at most 1,048,576 indexes each.
-std::unique_ptr<SplitSupply> make_range_supply(std::optional<IndexRange> all);
+std::unique_ptr<SplitSupply> make_range_supply(std::optional<NumberRange> all);
 
 }  // namespace freshet

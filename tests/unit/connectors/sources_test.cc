@@ -40,12 +40,12 @@ TEST(SequenceTest, KnowsItsBounds) {
 }
 
 TEST(SequenceTest, CutsTheWholeRangeOfNumbersWithoutGap) {
-  const auto supply = make_range_supply(IndexRange{0, UINT64_MAX});
+  const auto supply = make_range_supply(NumberRange{0, UINT64_MAX});
   uint64_t next = 0;
   for (int i = 0; i < 1000; i++) {
     const auto payload = supply->next();
     ASSERT_TRUE(payload);
-    const IndexRange range = decode_range(*payload);
+    const NumberRange range = decode_range(*payload);
     EXPECT_EQ(range.first, next);
     next = range.last + 1;
   }
