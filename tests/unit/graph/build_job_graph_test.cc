@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/graph/job_graph.h"
+#include "tests/unit/graph/sample_graphs.h"
+
+namespace freshet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+JobGraphOptions four() { return {.parallelism = 4}; }
+
+JobGraph build(LogicalGraph graph, const JobGraphOptions& options = four()) {
+  EXPECT_TRUE(assign_operator_ids(graph).ok());
+  auto built = build_job_graph(graph, options);
+  EXPECT_TRUE(built.ok()) << built.status().to_string();
+  return built.ok() ? *built : JobGraph();
+}
+
+std::string refusal(const LogicalGraph& graph, const JobGraphOptions& options = four()) {
+  const auto built = build_job_graph(graph, options);
+  EXPECT_FALSE(built.ok());
+  EXPECT_EQ(built.status().code(), StatusCode::kInvalidArgument);
+  return built.status().message();
+}
+
+TEST(BuildJobGraphTest, ChainsForwardEdgesAndSplitsAtTheShuffle) {
+  GraphSketch sketch;
+  const uint32_t reader = sketch.source();
+  sketch.sink(sketch.map(sketch.map(reader), Partitioning::kHash));
+  const JobGraph graph = build(sketch.graph);
+  ASSERT_EQ(graph.vertices.size(), 3u);
+  EXPECT_EQ(graph.vertices[0].name(), "operator-0");
+  EXPECT_TRUE(graph.vertices[0].hidden);
+  EXPECT_EQ(graph.vertices[0].parallelism, 1u);
+  EXPECT_EQ(graph.vertices[1].name(), "operator-1 -> operator-2");
+  EXPECT_EQ(graph.vertices[2].name(), "operator-3 -> operator-4");
+  EXPECT_EQ(graph.vertices[2].parallelism, 4u);
+  EXPECT_EQ(graph.vertices[2].max_parallelism, 128u);
+  ASSERT_EQ(graph.edges.size(), 3u);
+  EXPECT_TRUE(graph.edges[1].feedback);
+  EXPECT_EQ(graph.edges[2].partitioning, Partitioning::kHash);
+  EXPECT_THAT(graph.inputs_of(VertexId{1}), ElementsAre(DatasetId{0}));
+  EXPECT_THAT(graph.outputs_of(VertexId{1}), ElementsAre(DatasetId{1}, DatasetId{2}));
+  EXPECT_EQ(graph.edges[2].source_operator, graph.vertices[1].operators[1].id);
+  EXPECT_EQ(graph.edges[2].target_operator, graph.vertices[2].operators[0].id);
+}
+
+TEST(BuildJobGraphTest, ChainsBothBranchesOfAFan) {
+  GraphSketch sketch;
+  const uint32_t reader = sketch.source();
+  sketch.sink(reader);
+  sketch.sink(sketch.map(reader));
+  const JobGraph graph = build(sketch.graph);
+  ASSERT_EQ(graph.vertices.size(), 2u);
+  const JobVertex& vertex = graph.vertices[1];
+  ASSERT_EQ(vertex.operators.size(), 4u);
+  ASSERT_EQ(vertex.operators[0].outputs.size(), 3u);
+  EXPECT_EQ(vertex.operators[0].outputs[0].dataset, DatasetId{1});
+  EXPECT_TRUE(vertex.operators[0].outputs[1].chained);
+  EXPECT_EQ(vertex.operators[0].outputs[1].chained_operator, 1u);
+  EXPECT_EQ(vertex.operators[0].outputs[2].chained_operator, 2u);
+  EXPECT_EQ(vertex.operators[2].outputs[0].chained_operator, 3u);
+}
+
+TEST(BuildJobGraphTest, DoesNotChainWhatMustStayApart) {
+  const auto vertices = [](auto change) {
+    GraphSketch sketch;
+    const uint32_t reader = sketch.source();
+    const uint32_t map = sketch.map(reader);
+    sketch.sink(map);
+    change(sketch, map);
+    return build(sketch.graph).vertices.size();
+  };
+  EXPECT_EQ(vertices([](auto&, uint32_t) {}), 2u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).chaining = Chaining::kHead; }), 3u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).chaining = Chaining::kNever; }), 4u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).blocking = true; }), 4u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).slot_sharing_group = "x"; }), 4u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).max_parallelism = 16; }), 3u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t) { s.graph.edges[2].exchange = Exchange::kBlocking; }),
+            3u);
+}
+
+TEST(BuildJobGraphTest, DoesNotChainUnions) {
+  GraphSketch sketch;
+  const uint32_t a = sketch.source();
+  const uint32_t b = sketch.source();
+  const uint32_t map = sketch.map(a);
+  sketch.edge(b, map);
+  sketch.sink(map);
+  const JobGraph graph = build(sketch.graph);
+  EXPECT_EQ(graph.vertices.size(), 5u);
+  EXPECT_EQ(graph.inputs_of(graph.vertices[4].id).size(), 2u);
+}
+
+TEST(BuildJobGraphTest, ChainsNothingWhenChainingIsOff) {
+  GraphSketch sketch;
+  sketch.sink(sketch.map(sketch.source()));
+  EXPECT_EQ(build(sketch.graph, {.parallelism = 4, .chaining = false}).vertices.size(), 4u);
+}
+
+TEST(BuildJobGraphTest, GivesWideVerticesMoreKeyGroups) {
+  GraphSketch sketch;
+  sketch.sink(sketch.map(sketch.source(), Partitioning::kHash, 300), Partitioning::kRebalance);
+  EXPECT_EQ(build(sketch.graph).vertices[2].max_parallelism, 512u);
+}
+
+TEST(BuildJobGraphTest, RefusesByNameAndSaysWhatToDo) {
+  EXPECT_THAT(refusal(LogicalGraph()), HasSubstr("from_source"));
+  GraphSketch valid;
+  const uint32_t map = valid.map(valid.source(), Partitioning::kHash);
+  const uint32_t sink = valid.sink(map);
+  ASSERT_TRUE(build_job_graph(valid.graph, four()).ok());
+
+  GraphSketch no_sink = valid;
+  no_sink.at(sink).sink = false;
+  EXPECT_THAT(refusal(no_sink.graph), AllOf(HasSubstr("'operator-3'"), HasSubstr("sink_to")));
+
+  GraphSketch cyclic = valid;
+  cyclic.edge(map, map, Partitioning::kHash);
+  EXPECT_THAT(refusal(cyclic.graph), AllOf(HasSubstr("'operator-2'"), HasSubstr("cycle")));
+
+  GraphSketch uneven = valid;
+  uneven.at(sink).parallelism = 2;
+  EXPECT_THAT(refusal(uneven.graph), AllOf(HasSubstr("'operator-2' to 'operator-3'"),
+                                           HasSubstr("4 and 2"), HasSubstr("rebalance")));
+
+  EXPECT_THAT(refusal(valid.graph, {.parallelism = 0}), HasSubstr("parallelism 0"));
+
+  GraphSketch too_wide = valid;
+  too_wide.at(map).parallelism = 40'000;
+  EXPECT_THAT(refusal(too_wide.graph), AllOf(HasSubstr("'operator-2'"), HasSubstr("32768")));
+
+  GraphSketch above_own_maximum = valid;
+  above_own_maximum.at(map).max_parallelism = 3;
+  EXPECT_THAT(refusal(above_own_maximum.graph), HasSubstr("above its maximum of 3"));
+
+  GraphSketch not_by_key = valid;
+  not_by_key.graph.edges[2].partitioning = Partitioning::kRebalance;
+  EXPECT_THAT(refusal(not_by_key.graph), AllOf(HasSubstr("'operator-2'"), HasSubstr("key_by")));
+
+  GraphSketch no_input = valid;
+  no_input.at(map).inputs = 2;
+  EXPECT_THAT(refusal(no_input.graph), HasSubstr("not connected"));
+
+  GraphSketch bad_name = valid;
+  bad_name.at(map).name = "\xff";
+  EXPECT_THAT(refusal(bad_name.graph), HasSubstr("UTF-8"));
+}
+
+/// What every graph must satisfy, whatever it was made from.
+void check_invariants(const LogicalGraph& logical, const JobGraph& graph) {
+  size_t operators = 0;
+  std::map<OperatorId, const LogicalOperator*> by_id;
+  for (const LogicalOperator& one : logical.operators) by_id[one.id] = &one;
+  for (const JobVertex& vertex : graph.vertices) {
+    operators += vertex.operators.size();
+    const LogicalOperator& head = *by_id.at(vertex.operators.front().id);
+    for (size_t i = 0; i < vertex.operators.size(); i++) {
+      const LogicalOperator& one = *by_id.at(vertex.operators[i].id);
+      EXPECT_EQ(one.slot_sharing_group, head.slot_sharing_group);
+      EXPECT_EQ(one.blocking, vertex.blocking);
+      EXPECT_EQ(one.parallelism == 0 && !one.coordinator ? 4 : std::max(1u, one.parallelism),
+                vertex.parallelism);
+      if (i > 0) {
+        EXPECT_EQ(one.chaining, Chaining::kAlways);
+        EXPECT_FALSE(one.keyed);
+      }
+      if (one.coordinator) {
+        EXPECT_TRUE(vertex.hidden && vertex.operators.size() == 1);
+      }
+    }
+  }
+  EXPECT_EQ(operators, logical.operators.size());
+  for (const JobEdge& edge : graph.edges) {
+    EXPECT_EQ(edge.feedback, edge.producer > edge.consumer);
+  }
+}
+
+TEST(BuildJobGraphTest, KeepsInvariantsOnRandomGraphs) {
+  for (uint64_t seed = 0; seed < 500; seed++) {
+    SCOPED_TRACE(seed);
+    LogicalGraph logical = random_graph(seed);
+    const JobGraph graph = build(logical);
+    ASSERT_TRUE(assign_operator_ids(logical).ok());
+    check_invariants(logical, graph);
+    EXPECT_EQ(graph, build(logical)) << "not deterministic";
+    EXPECT_TRUE(check_belongs_to(graph, logical).ok());
+  }
+}
+
+}  // namespace
+}  // namespace freshet
