@@ -39,6 +39,7 @@ BuiltResult build_and_compare(JobModule& module, const JobInformation& informati
         "builder must depend on nothing but its arguments",
         information.name, information.fingerprint, fingerprint));
   }
+  RETURN_IF_ERROR(check_belongs_to(*information.graph, built->graph()));
   return built;
 }
 
