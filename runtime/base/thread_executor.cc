@@ -19,7 +19,7 @@ void ThreadExecutor::post(std::string_view, UniqueFunction<void()> function) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
-    queue_.push_back(std::move(function));
+    queue_.push_back({0, std::move(function)});
   }
   changed_.notify_one();
 }
@@ -31,19 +31,26 @@ TimerId ThreadExecutor::schedule(Duration delay, std::string_view,
     std::lock_guard lock(mutex_);
     if (stopping_) return TimerId{};
     id.value = next_timer_++;
-    timers_.emplace(clock_.now() + delay, Timer{id.value, std::move(function)});
+    timers_.emplace(clock_.now() + delay, Item{id.value, std::move(function)});
   }
   changed_.notify_one();
   return id;
 }
 
 void ThreadExecutor::cancel(TimerId timer) {
+  if (timer == TimerId{}) return;
   UniqueFunction<void()> dropped;  // Destroyed outside the lock.
   std::lock_guard lock(mutex_);
   for (auto it = timers_.begin(); it != timers_.end(); ++it) {
     if (it->second.id != timer.value) continue;
     dropped = std::move(it->second.function);
     timers_.erase(it);
+    return;
+  }
+  for (auto it = queue_.begin(); it != queue_.end(); ++it) {
+    if (it->id != timer.value) continue;
+    dropped = std::move(it->function);
+    queue_.erase(it);
     return;
   }
 }
@@ -69,11 +76,11 @@ void ThreadExecutor::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     while (!timers_.empty() && timers_.begin()->first <= clock_.now()) {
-      queue_.push_back(std::move(timers_.begin()->second.function));
+      queue_.push_back(std::move(timers_.begin()->second));
       timers_.erase(timers_.begin());
     }
     if (!queue_.empty()) {
-      UniqueFunction<void()> function = std::move(queue_.front());
+      UniqueFunction<void()> function = std::move(queue_.front().function);
       queue_.pop_front();
       lock.unlock();
       function();

@@ -31,8 +31,8 @@ class ThreadExecutor final : public Executor {
   void stop();
 
  private:
-  struct Timer {
-    uint64_t id;
+  struct Item {
+    uint64_t id;  // Of a timer; 0: posted.
     UniqueFunction<void()> function;
   };
 
@@ -42,8 +42,8 @@ class ThreadExecutor final : public Executor {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<UniqueFunction<void()>> queue_;
-  std::multimap<TimePoint, Timer> timers_;
+  std::deque<Item> queue_;  // A timer that is due waits here, and can still be cancelled.
+  std::multimap<TimePoint, Item> timers_;
   uint64_t next_timer_ = 1;
   bool stopping_ = false;
   std::thread thread_;  // Last: starts when everything else is there.

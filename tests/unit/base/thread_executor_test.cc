@@ -39,6 +39,19 @@ TEST_F(ThreadExecutorTest, RunsTimersInTheOrderOfTheirTimes) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
+TEST_F(ThreadExecutorTest, ACancelledTimerDoesNotRunThoughItIsDue) {
+  std::promise<bool> done;
+  bool ran = false;
+  // Both are due when the first runs, so the second is queued already when the first cancels it.
+  executor_.post("plan", [&] {
+    auto second = std::make_shared<TimerId>();
+    executor_.schedule(0ms, "first", [&, second] { executor_.cancel(*second); });
+    *second = executor_.schedule(0ms, "second", [&] { ran = true; });
+    executor_.schedule(5ms, "check", [&] { done.set_value(ran); });
+  });
+  EXPECT_FALSE(done.get_future().get());
+}
+
 TEST_F(ThreadExecutorTest, StopRunsWhatIsQueuedAndDropsTheRest) {
   int ran = 0;
   auto owned = std::make_shared<int>(0);
