@@ -1,0 +1,235 @@
+#include "shuffle/gate_inbox.h"
+
+#include <gtest/gtest.h>
+
+#include "shuffle/pipelined_gate.h"
+
+namespace freshet {
+namespace {
+
+constexpr uint32_t kCredit = 1024;
+
+/// A gate with one remote source of producers 0 to 4, fed with frames by hand.
+class GateInboxTest : public ::testing::Test {
+ protected:
+  GateInboxTest() {
+    GateInbox::Source source;
+    source.task_manager = TaskManagerId{9};
+    source.attachment.credit_bytes = kCredit;
+    source.attachment.producers = {{{0, 4}, 2}};
+    inbox_ = std::make_shared<GateInbox>(
+        GateInbox::Options{DatasetId{1},
+                           {source},
+                           pool_,
+                           [this] { ++woken_; },
+                           [this](const ChannelLoss& loss) { losses_.push_back(loss); }});
+    GateReader::Options options;
+    options.fixed_record_size = 8;
+    options.hash = true;
+    options.producers_end = 4;
+    options.producer_count = 4;
+    options.inbox = inbox_;
+    options.return_credit = [this](const std::vector<CreditReturn>& credits) {
+      for (const CreditReturn& credit : credits) returned_ += credit.bytes;
+    };
+    reader_ = std::make_unique<GateReader>(std::move(options));
+  }
+
+  ~GateInboxTest() override {
+    inbox_->close();
+    reader_->drop_all();
+    EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
+  }
+
+  /// A frame with `count` records of 8 bytes from number `first` on, as a producer makes it.
+  FrameHeader frame(uint32_t producer, uint64_t first, uint32_t count, std::string* payload) {
+    FrameHeader header;
+    header.producer = producer;
+    header.producer_attempt = 2;
+    header.first_element = first;
+    header.elements_started = count;
+    header.block_class = 1;
+    uint64_t hash = 0;
+    payload->clear();
+    for (uint64_t i = 0; i < first + count; ++i) {
+      const std::string record(reinterpret_cast<const char*>(&i), 8);
+      hash = rolling_hash(hash, ElementKind::kRecord, INT64_MIN, record);
+      if (i >= first) *payload += record;
+    }
+    header.hash = static_cast<uint32_t>(hash);
+    header.payload_bytes = static_cast<uint32_t>(payload->size());
+    return header;
+  }
+
+  Status give(const FrameHeader& header, const std::string& payload) {
+    return inbox_->on_frame(0, header, payload, &returned_at_once_);
+  }
+
+  Status give(uint32_t producer, uint64_t first, uint32_t count) {
+    std::string payload;
+    const FrameHeader header = frame(producer, first, count, &payload);
+    return give(header, payload);
+  }
+
+  size_t take_all() {
+    size_t count = 0;
+    while (const auto producer = reader_->next_ready()) {
+      if (reader_->take_from(*producer)) ++count;
+    }
+    return count;
+  }
+
+  std::shared_ptr<SegmentPool> pool_ = std::make_shared<SegmentPool>(4 * kLargeBlockBytes);
+  int woken_ = 0;
+  uint64_t returned_ = 0;
+  uint32_t returned_at_once_ = 0;
+  std::vector<ChannelLoss> losses_;
+  std::shared_ptr<GateInbox> inbox_;
+  std::unique_ptr<GateReader> reader_;
+};
+
+TEST_F(GateInboxTest, WakesOncePerChangeFromNothingToSomething) {
+  ASSERT_TRUE(give(0, 0, 3).ok());
+  ASSERT_TRUE(give(1, 0, 3).ok());
+  EXPECT_EQ(woken_, 1);
+  EXPECT_EQ(take_all(), 6u);
+  ASSERT_TRUE(give(0, 3, 1).ok());
+  EXPECT_EQ(woken_, 2);
+}
+
+TEST_F(GateInboxTest, ReturnsCreditWhenABufferIsUsedUp) {
+  ASSERT_TRUE(give(0, 0, 2).ok());
+  (void)reader_->next_ready();
+  (void)reader_->take_from(0);
+  EXPECT_FALSE(reader_->take_from(1)
+                   .has_value());  // Credit waits for company only until there is nothing to do.
+  EXPECT_EQ(returned_, 0u);
+  (void)reader_->take_from(0);
+  EXPECT_FALSE(reader_->next_ready().has_value());
+  EXPECT_EQ(returned_, 512u);
+}
+
+TEST_F(GateInboxTest, RefusesDataWithoutCredit) {
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  ASSERT_TRUE(give(0, 1, 1).ok());
+  EXPECT_EQ(give(0, 2, 1).code(), StatusCode::kDataLoss);
+  ASSERT_TRUE(give(1, 0, 1).ok());  // Each has its own.
+  take_all();
+  EXPECT_TRUE(give(0, 2, 1).ok());
+}
+
+TEST_F(GateInboxTest, TakesEventsWithoutCredit) {
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  ASSERT_TRUE(give(0, 1, 1).ok());
+  FrameHeader header;
+  header.kind = FrameKind::kEvent;
+  header.producer_attempt = 2;
+  header.first_element = 2;
+  const std::string barrier =
+      std::string(1, static_cast<char>(ElementKind::kBarrier)) + "0123456789abcdef";
+  std::string payload;
+  header.hash = frame(0, 1, 1, &payload).hash;
+  EXPECT_TRUE(give(header, barrier).ok());
+  EXPECT_EQ(take_all(), 3u);
+  EXPECT_TRUE(reader_->status().ok()) << reader_->status().to_string();
+}
+
+TEST_F(GateInboxTest, DropsWhatItHasAndReturnsTheCreditAtOnce) {
+  ASSERT_TRUE(give(0, 0, 3).ok());
+  ASSERT_TRUE(give(0, 0, 3).ok());
+  EXPECT_EQ(returned_at_once_, 512u);
+  EXPECT_EQ(take_all(), 3u);
+}
+
+TEST_F(GateInboxTest, DropsFramesOfAnotherAttempt) {
+  std::string payload;
+  FrameHeader header = frame(0, 0, 3, &payload);
+  header.producer_attempt = 1;
+  ASSERT_TRUE(give(header, payload).ok());
+  EXPECT_EQ(take_all(), 0u);
+  EXPECT_EQ(woken_, 0);
+}
+
+TEST_F(GateInboxTest, FailsTheChannelAtAGap) {
+  ASSERT_TRUE(give(0, 0, 3).ok());
+  ASSERT_TRUE(give(0, 4, 3).ok());  // The connection is not at fault for it.
+  EXPECT_EQ(reader_->status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(take_all(), 0u);
+}
+
+TEST_F(GateInboxTest, SeesEveryFlippedBitBeforeAnythingOfItIsTaken) {
+  std::string payload;
+  const FrameHeader header = frame(3, 0, 5, &payload);
+  payload[17] ^= 4;
+  ASSERT_TRUE(give(header, payload).ok());
+  EXPECT_EQ(take_all(), 0u);
+  EXPECT_EQ(reader_->status().code(), StatusCode::kDataLoss);
+  EXPECT_NE(reader_->status().message().find("producer 3"), std::string::npos);
+}
+
+TEST_F(GateInboxTest, RefusesFramesThatCannotBe) {
+  std::string payload;
+  const FrameHeader good = frame(0, 0, 3, &payload);
+  FrameHeader header = good;
+  header.producer = 4;  // Not asked for.
+  EXPECT_FALSE(give(header, payload).ok());
+  header = good;
+  header.block_class = 3;  // No size of a block.
+  EXPECT_FALSE(give(header, payload).ok());
+  header = good;
+  header.block_class = 0;
+  EXPECT_FALSE(give(header, payload).ok());
+  header = good;
+  EXPECT_FALSE(give(header, std::string(513, 'x')).ok());
+  EXPECT_FALSE(give(header, "").ok());
+  header = good;
+  header.elements_started = 1000;
+  EXPECT_FALSE(give(header, payload).ok());
+  header = good;
+  header.kind = FrameKind::kEvent;
+  EXPECT_FALSE(give(header, payload).ok());
+}
+
+TEST_F(GateInboxTest, FailsWhenMoreOrFewerElementsComeThanAnnounced) {
+  std::string payload;
+  FrameHeader header = frame(0, 0, 3, &payload);
+  header.elements_started = 4;
+  ASSERT_TRUE(give(header, payload).ok());
+  take_all();
+  EXPECT_EQ(reader_->status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(GateInboxTest, FailsWhenAnElementIsCutOff) {
+  std::string payload;
+  const FrameHeader header = frame(0, 0, 3, &payload);
+  payload.pop_back();
+  ASSERT_TRUE(give(header, payload).ok());
+  take_all();
+  EXPECT_EQ(reader_->status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(GateInboxTest, EndsOnceAllRangesEndedAndEverythingIsTaken) {
+  ASSERT_TRUE(give(2, 0, 3).ok());
+  ASSERT_TRUE(inbox_->on_ended(0, {{0, 1}, {2, 4}}).ok());
+  EXPECT_FALSE(reader_->ended());
+  ASSERT_TRUE(inbox_->on_ended(0, {{1, 2}}).ok());
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_EQ(take_all(), 3u);
+  EXPECT_TRUE(reader_->ended());
+  EXPECT_FALSE(inbox_->on_ended(0, {{3, 5}}).ok());  // Nobody asked for 4.
+  EXPECT_FALSE(give(2, 3, 1).ok());                  // Behind its end.
+}
+
+TEST_F(GateInboxTest, LosesEachProducerOnceAndNoneThatEnded) {
+  ASSERT_TRUE(inbox_->on_ended(0, {{1, 2}}).ok());
+  inbox_->on_lost(0, {2, 3}, unavailable("gone"));
+  inbox_->on_source_lost(0, unavailable("cut"));
+  inbox_->on_source_lost(0, unavailable("cut"));
+  std::vector<uint32_t> begins;
+  for (const ChannelLoss& loss : losses_) begins.push_back(loss.producer_begin);
+  EXPECT_EQ(begins, (std::vector<uint32_t>{2, 0, 3}));
+  EXPECT_TRUE(reader_->status().ok());
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,49 @@
+#include "shuffle/memory_account.h"
+
+#include <gtest/gtest.h>
+
+#include "shuffle/block.h"
+
+namespace freshet {
+namespace {
+
+TEST(MemoryAccountTest, WakesOnceEachTimeItBecomesAvailable) {
+  int woken = 0;
+  MemoryAccount account(1000, [&] { ++woken; });
+  account.charge(600);
+  EXPECT_TRUE(account.available());
+  account.charge(600);
+  EXPECT_FALSE(account.available());
+  account.give_back(600, false);
+  EXPECT_TRUE(account.available());
+  EXPECT_EQ(woken, 1);
+  account.give_back(600, false);
+  EXPECT_EQ(woken, 1);
+  account.charge(1000);
+  account.close();
+  account.give_back(1000, false);
+  EXPECT_EQ(woken, 1);
+}
+
+TEST(MemoryAccountTest, OwesHeapBlocksOnceTheyAreHandedOver) {
+  int woken = 0;
+  auto account = std::make_shared<MemoryAccount>(1u << 20, [&] { ++woken; });
+  auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
+  auto from_pool = Block::allocate(pool, kLargeBlockBytes, account);
+  auto from_heap = Block::allocate(pool, kLargeBlockBytes, account);
+  from_pool->hand_over();
+  EXPECT_TRUE(account->available());
+  from_heap->hand_over();
+  EXPECT_FALSE(account->available());
+  from_pool = nullptr;
+  EXPECT_FALSE(account->available());
+  EXPECT_EQ(woken, 0);
+  from_heap = nullptr;
+  EXPECT_TRUE(account->available());
+  EXPECT_EQ(woken, 1);
+  EXPECT_EQ(account->held_bytes(), 0u);
+  EXPECT_EQ(pool->free_bytes(), pool->total_bytes());
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "network/local_transport.h"
+#include "runtime/base/manual_executor.h"
+#include "shuffle/pipelined_environment.h"
+
+namespace freshet {
+namespace {
+
+class PartitionMemoryTest : public ::testing::Test {
+ protected:
+  PartitionMemoryTest() {
+    ShuffleEnvironment::Options options;
+    options.task_manager = TaskManagerId{1};
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = 8 * kLargeBlockBytes;
+    environment_ = *ShuffleEnvironment::create(options, transport_);
+  }
+  ~PartitionMemoryTest() override {
+    EXPECT_EQ(environment_->free_bytes(), environment_->total_bytes());
+    environment_->shut_down();
+    executor_.run_ready();
+  }
+
+  std::shared_ptr<ResultPartition> partition(uint32_t producer, uint32_t subpartitions) {
+    ResultPartition::Options options;
+    options.producer = producer;
+    options.subpartitions = subpartitions;
+    options.wake = [this] { ++woken_; };
+    auto made = environment_->create_partition(options);
+    EXPECT_TRUE(made.ok());
+    return *made;
+  }
+
+  void write(ResultPartition& partition, uint32_t subpartition, size_t size) {
+    partition.begin_record(subpartition, INT64_MIN).write(std::string(size, 'z').data(), size);
+    partition.end_record();
+  }
+
+  ManualClock clock_;
+  ManualExecutor executor_{clock_};
+  LocalTransport transport_{executor_};
+  int woken_ = 0;
+  std::unique_ptr<ShuffleEnvironment> environment_;
+};
+
+TEST_F(PartitionMemoryTest, WritesOnWhenThePoolIsEmptyAndIsUnavailableThen) {
+  auto partition = this->partition(0, 1);
+  write(*partition, 0, 10u << 20);  // Forty times the pool, within one element.
+  EXPECT_FALSE(partition->available());
+  EXPECT_EQ(environment_->free_bytes(), 0u);
+  partition->release();
+  EXPECT_EQ(woken_, 0);  // Nobody waits any more.
+}
+
+TEST_F(PartitionMemoryTest, StaysAvailableWhateverManyChannelsHaveOpen) {
+  // Open blocks are given back only once flushed, so they alone must not stop the task.
+  auto partition = this->partition(0, 3000);
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t s = 0; s < 3000; ++s) write(*partition, s, 10);
+    EXPECT_TRUE(partition->available());
+  }
+  EXPECT_TRUE(partition->has_unflushed());
+  partition->release();
+}
+
+TEST_F(PartitionMemoryTest, CostsNothingForChannelsWithoutElements) {
+  auto partition = this->partition(0, 100'000);
+  write(*partition, 77'777, 10);
+  EXPECT_EQ(environment_->total_bytes() - environment_->free_bytes(), kLargeBlockBytes);
+  const auto positions = partition->positions();
+  ASSERT_EQ(positions.size(), 1u);
+  EXPECT_EQ(positions[0].peer, 77'777u);
+  partition->release();
+}
+
+TEST_F(PartitionMemoryTest, SaysHowMuchIsNeededWhenThereIsTooLittle) {
+  auto first = this->partition(0, 1);
+  auto second = this->partition(1, 1);
+  ResultPartition::Options options;
+  options.producer = 2;
+  const auto third = environment_->create_partition(options);
+  EXPECT_EQ(third.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(third.status().message().find("393216"), std::string::npos);
+  EXPECT_NE(third.status().message().find("262144"), std::string::npos);
+  second->release();
+  auto again = this->partition(2, 1);
+  again->release();
+  first->release();
+}
+
+TEST_F(PartitionMemoryTest, RefusesTheSameAttemptTwice) {
+  auto first = this->partition(0, 1);
+  ResultPartition::Options options;
+  EXPECT_EQ(environment_->create_partition(options).status().code(), StatusCode::kAlreadyExists);
+  first->release();
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,200 @@
+#include "shuffle/serving_connection.h"
+
+#include <gtest/gtest.h>
+
+#include "network/local_transport.h"
+#include "runtime/base/manual_executor.h"
+#include "runtime/base/random.h"
+#include "shuffle/pipelined_environment.h"
+
+namespace freshet {
+namespace {
+
+/// The other end of a data connection, spoken by hand.
+class RawConsumer final : public ConnectionHandler {
+ public:
+  Status on_bytes(std::string_view bytes) override {
+    return reader_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view) {
+      frames.push_back(header);
+      return Status();
+    });
+  }
+  void on_sent() override {}
+  void on_closed(const Status&) override { closed = true; }
+
+  std::vector<FrameHeader> frames;
+  bool closed = false;
+
+ private:
+  FrameReader reader_;
+};
+
+class ServingConnectionTest : public ::testing::Test {
+ protected:
+  ServingConnectionTest() {
+    ShuffleEnvironment::Options options;
+    options.task_manager = TaskManagerId{1};
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = 4u << 20;
+    options.secret = "secret";
+    environment_ = *ShuffleEnvironment::create(options, transport_);
+    transport_.connect(environment_->data_address(), 1s, [this](auto connection) {
+      connection_ = *connection;
+      connection_->start(consumer_);
+    });
+    executor_.run_ready();
+  }
+  ~ServingConnectionTest() override {
+    environment_->shut_down();
+    executor_.run_ready();
+    connection_ = nullptr;
+    EXPECT_EQ(environment_->free_bytes(), environment_->total_bytes());
+  }
+
+  void say(const std::string& bytes) {
+    auto owner = std::make_shared<std::string>(bytes);
+    connection_->send({{*owner, owner}});
+    executor_.run_ready();
+  }
+
+  std::string hello(const std::string& secret = "secret") {
+    std::string frame;
+    append_hello({TaskManagerId{2}, secret}, &frame);
+    return frame;
+  }
+
+  std::string attach(uint32_t credit, uint64_t next_element = 0) {
+    Attachment attachment;
+    attachment.credit_bytes = credit;
+    attachment.producers = {{{0, 1}, 0}};
+    if (next_element != 0) attachment.positions = {{0, next_element}};
+    std::string frame;
+    EXPECT_TRUE(append_attach(1, attachment, &frame).ok());
+    return frame;
+  }
+
+  std::string credit(uint32_t bytes) {
+    std::string frame;
+    append_credit({{1, 0, bytes}}, &frame);
+    return frame;
+  }
+
+  std::shared_ptr<ResultPartition> partition() {
+    auto made = environment_->create_partition({});
+    EXPECT_TRUE(made.ok());
+    return *made;
+  }
+
+  uint64_t charged() const {
+    uint64_t bytes = 0;
+    for (const FrameHeader& frame : consumer_->frames)
+      bytes += frame.block_class * kFrameCreditUnitBytes;
+    return bytes;
+  }
+
+  ManualClock clock_;
+  ManualExecutor executor_{clock_};
+  LocalTransport transport_{executor_};
+  std::shared_ptr<RawConsumer> consumer_ = std::make_shared<RawConsumer>();
+  std::shared_ptr<Connection> connection_;
+  std::unique_ptr<ShuffleEnvironment> environment_;
+};
+
+TEST_F(ServingConnectionTest, NeverSendsDataWithoutCreditWhateverIsGiven) {
+  auto random = make_seeded_random(11);
+  auto partition = this->partition();
+  say(hello() + attach(4096));
+  uint64_t given = 4096;
+  for (int step = 0; step < 2000; ++step) {
+    const size_t size = random->below(random->one_in(20) ? 20'000 : 600);
+    if (partition->available()) {
+      partition->begin_record(0, INT64_MIN).write(std::string(size, 'x').data(), size);
+      partition->end_record();
+      if (random->one_in(3)) partition->flush();
+    }
+    executor_.run_ready();
+    ASSERT_LE(charged(), given);
+    const uint64_t used = 4096 - (given - charged());
+    if (used > 0 && random->one_in(2)) {
+      const auto bytes = static_cast<uint32_t>(1 + random->below(used));
+      given += bytes;
+      say(credit(bytes));
+    }
+    ASSERT_LE(charged(), given);
+  }
+  EXPECT_GT(consumer_->frames.size(), 500u);
+  EXPECT_FALSE(consumer_->closed);
+  // Numbers rise without a gap.
+  uint64_t next = 0;
+  for (const FrameHeader& frame : consumer_->frames) {
+    ASSERT_EQ(frame.first_element, next);
+    next += frame.elements_started;
+  }
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, SendsEventsWithoutCredit) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  for (int i = 0; i < 10; ++i) partition->broadcast_event(ElementKind::kWatermark, "12345678");
+  executor_.run_ready();
+  EXPECT_EQ(consumer_->frames.size(), 10u);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, GathersRangesOfEndsBehindTheData) {
+  auto partition = this->partition();
+  partition->begin_record(0, INT64_MIN).write("x", 1);
+  partition->end_record();
+  partition->end_of_data();
+  say(hello() + attach(512));
+  ASSERT_EQ(consumer_->frames.size(), 2u);
+  EXPECT_EQ(consumer_->frames[0].kind, FrameKind::kData);
+  EXPECT_EQ(consumer_->frames[1].kind, FrameKind::kProducersEnded);
+  partition->release();
+  executor_.run_ready();
+  EXPECT_EQ(consumer_->frames.size(), 2u);  // Nothing was lost.
+}
+
+TEST_F(ServingConnectionTest, RefusesAPositionThatItIsNotAt) {
+  auto partition = this->partition();
+  partition->begin_record(0, INT64_MIN).write("x", 1);
+  partition->end_record();
+  say(hello() + attach(512, 1));
+  ASSERT_EQ(consumer_->frames.size(), 1u);
+  EXPECT_EQ(consumer_->frames[0].kind, FrameKind::kAttachReply);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, ClosesOnCreditThatWasNotUsed) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  partition->broadcast_event(ElementKind::kWatermark, "12345678");
+  executor_.run_ready();
+  say(credit(1));
+  EXPECT_TRUE(consumer_->closed);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, ClosesOnAWrongSecret) {
+  say(hello("secreT") + attach(512));
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, ClosesWhenHelloDoesNotComeFirst) {
+  say(attach(512));
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, ClosesOnGarbageAndLives) {
+  say(hello() + std::string(200, '\xee'));
+  EXPECT_TRUE(consumer_->closed);
+  bool connected = false;
+  transport_.connect(environment_->data_address(), 1s,
+                     [&](auto connection) { connected = connection.ok(); });
+  executor_.run_ready();
+  EXPECT_TRUE(connected);
+}
+
+}  // namespace
+}  // namespace freshet
