@@ -82,6 +82,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Duration heartbeat_interval_{};
   Duration heartbeat_timeout_{};
   TimerId heartbeat_timer_;
+  TimePoint last_heartbeat_check_;
   bool stopped_ = false;
 
   std::shared_ptr<ControlServer> server_;
@@ -277,6 +278,7 @@ Status JobManager::Shell::on_heartbeat(SessionNumber session, TaskManagerId id,
 }
 
 void JobManager::Shell::schedule_heartbeat_check() {
+  last_heartbeat_check_ = mailbox_.now();
   heartbeat_timer_ =
       mailbox_.schedule(heartbeat_interval_, "heartbeat_check", [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->check_heartbeats();
@@ -285,6 +287,10 @@ void JobManager::Shell::schedule_heartbeat_check() {
 
 void JobManager::Shell::check_heartbeats() {
   if (stopped_) return;
+  // After a pause of this process its timers come before the heartbeats that have arrived
+  // meanwhile.
+  const bool late = mailbox_.now() - last_heartbeat_check_ > 2 * heartbeat_interval_;
+  if (late) return schedule_heartbeat_check();
   std::vector<TaskManagerId> silent;
   for (const auto& [id, link] : links_) {
     if (mailbox_.now() - link.last_heard > heartbeat_timeout_) silent.push_back(id);

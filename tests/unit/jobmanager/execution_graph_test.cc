@@ -1,0 +1,115 @@
+#include "jobmanager/execution_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "jobmanager/deployment.h"
+#include "jobmanager/failover.h"
+#include "tests/unit/jobmanager/test_jobs.h"
+
+namespace freshet {
+namespace {
+
+TEST(ExecutionGraphTest, AllToAllEdgeIsOneGroup) {
+  const ExecutionGraph graph(two_vertices(3, 5));
+  ASSERT_EQ(graph.group_count(), 1u);
+  EXPECT_EQ(graph.group(0).producers, (IndexRange{0, 3}));
+  EXPECT_EQ(graph.consumers_of_group(0).consumers, (IndexRange{0, 5}));
+  for (uint32_t c = 0; c < 5; c++) EXPECT_EQ(graph.group_read_by(DatasetId{0}, c), 0u);
+}
+
+TEST(ExecutionGraphTest, PointwiseEdgeHasAsManyGroupsAsItsSmallerSide) {
+  for (uint32_t s = 1; s <= 12; s++) {
+    for (uint32_t t = 1; t <= 12; t++) {
+      const ExecutionGraph graph(two_vertices(s, t, Partitioning::kRescale));
+      ASSERT_EQ(graph.group_count(), std::min(s, t));
+      for (uint32_t c = 0; c < t; c++) {
+        const uint32_t g = graph.group_read_by(DatasetId{0}, c);
+        const IndexRange consumers = graph.consumers_of_group(g).consumers;
+        EXPECT_TRUE(consumers.begin <= c && c < consumers.end) << s << " " << t << " " << c;
+        EXPECT_EQ(graph.group(g).producers, producers_of_consumer(Partitioning::kRescale, c, s, t));
+      }
+      for (uint32_t p = 0; p < s; p++) {
+        const IndexRange held = graph.groups_holding(DatasetId{0}, p);
+        for (uint32_t g = 0; g < graph.group_count(); g++) {
+          const IndexRange producers = graph.group(g).producers;
+          EXPECT_EQ(held.begin <= g && g < held.end, producers.begin <= p && p < producers.end);
+        }
+      }
+    }
+  }
+}
+
+TEST(ExecutionGraphTest, CountsUnfinishedProducersAndTakesThemBackAtANewAttempt) {
+  ExecutionGraph graph(two_vertices(2, 2));
+  for (const TaskState state :
+       {TaskState::kScheduled, TaskState::kDeploying, TaskState::kInitializing, TaskState::kRunning,
+        TaskState::kEndOfData}) {
+    graph.move(0, state);
+  }
+  EXPECT_EQ(graph.group(0).unfinished, 1u);
+  graph.move(0, TaskState::kCanceling);
+  EXPECT_EQ(graph.group(0).unfinished, 2u);
+  graph.move(0, TaskState::kCanceled);
+  graph.reset(0);
+  EXPECT_EQ(graph.at(0).attempt, 1u);
+  EXPECT_EQ(graph.at(0).state, TaskState::kCreated);
+  EXPECT_EQ(graph.group(0).unfinished, 2u);
+}
+
+TEST(ExecutionGraphTest, NamesWhatItHas) {
+  const ExecutionGraph graph(two_vertices(3, 4));
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    EXPECT_EQ(graph.index_of(graph.subtask_at(i)), i);
+  }
+  EXPECT_TRUE(graph.contains({VertexId{1}, 3}));
+  EXPECT_FALSE(graph.contains({VertexId{1}, 4}));
+  EXPECT_FALSE(graph.contains({VertexId{2}, 0}));
+}
+
+/// Steps and structures of a job, its deployment included.
+uint64_t size_of_deployment(uint32_t parallelism, Partitioning partitioning) {
+  ExecutionGraph graph(two_vertices(parallelism, parallelism, partitioning));
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
+  }
+  uint64_t size = graph.build_steps() + graph.group_count();
+  for (const auto& message : build_deployment(graph, JobId{})) {
+    size += message.tasks.size();
+    for (const auto& task : message.tasks) size += task.groups.size();
+    size += message.groups.size();
+  }
+  return size;
+}
+
+TEST(ExecutionGraphTest, GrowsWithSubtasksAndNotWithPairs) {
+  for (const Partitioning partitioning : {Partitioning::kHash, Partitioning::kForward}) {
+    const uint64_t small = size_of_deployment(1'000, partitioning);
+    const uint64_t large = size_of_deployment(10'000, partitioning);
+    EXPECT_LE(large, 10 * small + 100);
+    EXPECT_LT(large, 200'000u);
+  }
+}
+
+TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
+  ExecutionGraph graph(two_vertices(10'000, 10'000));
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
+  }
+  const auto messages = build_deployment(graph, JobId{});
+  ASSERT_EQ(messages.size(), 100u);
+  for (const auto& message : messages) {
+    ASSERT_EQ(message.groups.size(), 1u);
+    EXPECT_EQ(message.groups[0], messages[0].groups[0]);  // The very same object.
+  }
+  EXPECT_EQ(messages[0].groups[0]->producers.size(), 100u);
+}
+
+TEST(FailoverTest, RestartsTheWholeJob) {
+  const ExecutionGraph graph(two_vertices(3, 4));
+  const FailoverPlan plan = plan_failover(graph, TaskFailure{{{VertexId{0}, 1}}, Status(), "", {}});
+  EXPECT_EQ(plan.restart,
+            (std::vector<SubtaskRange>{{VertexId{0}, {0, 3}}, {VertexId{1}, {0, 4}}}));
+}
+
+}  // namespace
+}  // namespace freshet

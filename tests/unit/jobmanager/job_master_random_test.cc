@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "jobmanager/job_master_invariants.h"
+#include "tests/unit/jobmanager/test_jobs.h"
+
+namespace freshet {
+namespace {
+
+/// One JobMaster with a ResourceManager and TaskManagers that report what they like when they like:
+/// messages take their time, come twice, and are lost with their TaskManager. The order within a
+/// connection holds.
+class RandomCluster {
+ public:
+  explicit RandomCluster(uint64_t seed) : random_(make_seeded_random(seed)) {
+    Configuration configuration;
+    EXPECT_TRUE(configuration.set("restart-strategy.type", "fixed-delay").ok());
+    EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.attempts", "1000000").ok());
+    EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.delay", "50 ms").ok());
+    const auto parallelism = [this] { return static_cast<uint32_t>(1 + random_->below(4)); };
+    const auto partitioning = random_->one_in(2) ? Partitioning::kHash : Partitioning::kRescale;
+    JobMaster::Options options{
+        JobId{0, 1}, test_submission(two_vertices(parallelism(), parallelism(), partitioning)), 1h};
+    job_ = std::make_unique<JobMaster>(
+        std::move(options), std::move(make_restart_backoff(configuration, *random_)).value());
+    for (int i = 0; i < 2; i++) add_task_manager();
+    carry_out(job_->start(now_));
+  }
+
+  /// False when a rule was broken; the failure is recorded.
+  bool run() {
+    for (int i = 0; i < 300 && !ended() && healthy(); i++) step(/*faults=*/true);
+    if (random_->one_in(8) && !ended()) cancel();
+    while (task_managers_.size() < 4) add_task_manager();
+    for (int i = 0; i < 20'000 && !ended() && healthy(); i++) step(/*faults=*/false);
+    if (!healthy()) return false;
+    if (!ended()) return fail("the job did not end after the faults had ended");
+    if (job_->state() == JobState::kFinished) return check_published();
+    return job_->state() == JobState::kCanceled ? true
+                                                : fail("FAILED: " + job_->cause().to_string());
+  }
+
+  const std::string& broken() const { return broken_; }
+  uint32_t restarts() const { return job_->restarts(); }
+  JobState state() const { return job_->state(); }
+
+ private:
+  struct TaskManager {
+    std::deque<JobCommand> to_it;
+    std::deque<std::function<JobCommands()>> from_it;
+    std::map<AttemptId, TaskState> tasks;
+  };
+
+  bool ended() const { return is_terminal(job_->state()); }
+  bool healthy() const { return broken_.empty(); }
+  bool fail(const std::string& why) {
+    if (broken_.empty()) broken_ = why;
+    return false;
+  }
+
+  void add_task_manager() {
+    const TaskManagerId id{next_task_manager_++};
+    task_managers_[id];
+    TaskManagerInfo info;
+    info.id = id;
+    info.slots = 2;
+    resources_.add(info);
+    carry_out(job_->on_task_manager_registered(now_, id));
+  }
+
+  void lose_one() {
+    if (task_managers_.empty()) return;
+    auto it =
+        std::next(task_managers_.begin(), static_cast<long>(random_->below(task_managers_.size())));
+    const TaskManagerId id = it->first;
+    task_managers_.erase(it);
+    resources_.remove(id);
+    carry_out(job_->on_task_manager_lost(now_, id, unavailable("killed")));
+  }
+
+  void cancel() {
+    auto commands = job_->cancel(now_);
+    if (commands.ok()) carry_out(std::move(commands).value());
+  }
+
+  void step(bool faults) {
+    now_ += Duration(random_->below(20'000'000));
+    const auto due = job_->deadline();
+    if (due && *due <= now_) carry_out(job_->on_time(now_));
+    if (faults && random_->one_in(60)) return lose_one();
+    if (faults && random_->one_in(30) && task_managers_.size() < 5) return add_task_manager();
+    if (task_managers_.empty()) return add_task_manager();
+    auto it =
+        std::next(task_managers_.begin(), static_cast<long>(random_->below(task_managers_.size())));
+    switch (random_->below(3)) {
+      case 0:
+        return receive(it->first, it->second);
+      case 1:
+        return progress(it->first, it->second, faults);
+      default:
+        return deliver(it->second, faults);
+    }
+  }
+
+  /// One report reaches the JobMaster, perhaps twice.
+  void deliver(TaskManager& task_manager, bool faults) {
+    if (task_manager.from_it.empty()) return;
+    auto report = std::move(task_manager.from_it.front());
+    task_manager.from_it.pop_front();
+    const bool twice = faults && random_->one_in(5);
+    carry_out(report());
+    if (twice) carry_out(report());
+  }
+
+  void receive(TaskManagerId id, TaskManager& task_manager) {
+    if (task_manager.to_it.empty()) return;
+    const JobCommand command = std::move(task_manager.to_it.front());
+    task_manager.to_it.pop_front();
+    if (const auto* deploy = std::get_if<job_commands::DeployTasks>(&command)) {
+      for (const auto& task : deploy->tasks) start_task(id, task_manager, task.attempt);
+    } else if (const auto* cancel = std::get_if<job_commands::CancelTasks>(&command)) {
+      for (const AttemptId& attempt : cancel->attempts) {
+        if (task_manager.tasks.erase(attempt) == 0) continue;
+        report(id, task_manager, attempt, TaskState::kCanceled);
+      }
+    } else if (const auto* finish = std::get_if<job_commands::FinishTasks>(&command)) {
+      for (const AttemptId& attempt : finish->attempts) task_manager.tasks.erase(attempt);
+    } else if (const auto* commit = std::get_if<job_commands::Commit>(&command)) {
+      const bool good = !random_->one_in(20);
+      if (good) {
+        for (const auto& committable : commit->committables) published_.insert(committable.payload);
+      }
+      task_manager.from_it.push_back([this, id, commit_id = commit->commit_id, good] {
+        return job_->on_commit_done(now_, id, commit_id, good ? Status() : unavailable("disk"));
+      });
+    }
+  }
+
+  void start_task(TaskManagerId id, TaskManager& task_manager, const AttemptId& attempt) {
+    for (const auto& [other, there] : task_managers_) {
+      for (const auto& [running, state] : there.tasks) {
+        if (running.subtask == attempt.subtask) fail("two attempts of one subtask run at once");
+      }
+    }
+    task_manager.tasks[attempt] = TaskState::kInitializing;
+    report(id, task_manager, attempt, TaskState::kInitializing);
+  }
+
+  /// A task of the TaskManager goes on, or breaks; or a heartbeat leaves.
+  void progress(TaskManagerId id, TaskManager& task_manager, bool faults) {
+    if (task_manager.tasks.empty() || random_->one_in(6)) {
+      std::vector<AttemptId> hosted;
+      for (const auto& [attempt, state] : task_manager.tasks) hosted.push_back(attempt);
+      task_manager.from_it.push_back(
+          [this, id, hosted] { return job_->on_hosted(now_, id, hosted); });
+      return;
+    }
+    auto it = std::next(task_manager.tasks.begin(),
+                        static_cast<long>(random_->below(task_manager.tasks.size())));
+    const AttemptId attempt = it->first;
+    if (faults && random_->one_in(15)) {
+      task_manager.tasks.erase(it);
+      return report(id, task_manager, attempt, TaskState::kFailed);
+    }
+    if (it->second == TaskState::kEndOfData) return;
+    it->second =
+        it->second == TaskState::kInitializing ? TaskState::kRunning : TaskState::kEndOfData;
+    report(id, task_manager, attempt, it->second);
+  }
+
+  void report(TaskManagerId id, TaskManager& task_manager, const AttemptId& attempt,
+              TaskState state) {
+    TaskStateReport report;
+    report.attempt = attempt;
+    report.state = state;
+    if (state == TaskState::kFailed) report.cause = user_error("threw");
+    if (state == TaskState::kEndOfData && attempt.subtask.vertex == VertexId{1}) {
+      report.committables.push_back({OperatorId{2}, to_string(attempt)});
+    }
+    task_manager.from_it.push_back(
+        [this, id, report] { return job_->on_task_state(now_, id, report); });
+  }
+
+  void carry_out(JobCommands commands) {
+    if (auto broken = invariants_.check_commands(*job_, commands)) fail(*broken);
+    if (auto broken = invariants_.check(*job_)) fail(*broken);
+    for (JobCommand& command : commands) {
+      std::visit([&](auto& c) { send(c); }, command);
+    }
+    for (const JobId& id : resources_.assign()) {
+      if (!ended()) carry_out(job_->on_slots(now_, resources_.slots_of(id)));
+    }
+  }
+
+  void send(const job_commands::RequireSlots& c) { resources_.require(job_->id(), c.total); }
+  void send(const job_commands::ReleaseJob&) {}
+  template <class Command>
+  void send(const Command& command) {
+    const auto it = task_managers_.find(command.to);
+    if (it != task_managers_.end()) it->second.to_it.push_back(command);
+  }
+
+  bool check_published() {
+    const uint32_t sinks = job_->graph().job_graph().vertices[1].parallelism;
+    const AttemptNumber attempt = job_->graph().at(0).attempt;
+    std::set<std::string> wanted;
+    for (uint32_t i = 0; i < sinks; i++) wanted.insert(fmt::format("1/{}#{}", i, attempt));
+    return published_ == wanted ? true : fail("published is not what the last attempt left");
+  }
+
+  std::unique_ptr<Random> random_;
+  std::unique_ptr<JobMaster> job_;
+  ResourceManager resources_;
+  JobMasterInvariants invariants_;
+  std::map<TaskManagerId, TaskManager> task_managers_;
+  std::set<std::string> published_;
+  uint64_t next_task_manager_ = 1;
+  TimePoint now_{};
+  std::string broken_;
+};
+
+TEST(JobMasterRandomTest, KeepsItsInvariantsAndEndsWhateverHappens) {
+  uint64_t restarts = 0;
+  std::map<JobState, uint32_t> ends;
+  for (uint64_t seed = 1; seed <= 3000; seed++) {
+    RandomCluster cluster(seed);
+    ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.broken();
+    restarts += cluster.restarts();
+    ends[cluster.state()]++;
+  }
+  EXPECT_GT(restarts, 3000u);  // The faults were felt.
+  EXPECT_GT(ends[JobState::kFinished], 2000u);
+  EXPECT_GT(ends[JobState::kCanceled], 20u);
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,271 @@
+#include "jobmanager/job_master.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/jobmanager/job_script.h"
+
+namespace freshet {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Two TaskManagers with one slot each; the job runs.
+JobScript running_job(const Configuration& configuration = JobScript::deterministic()) {
+  JobScript script(two_vertices(), configuration);
+  script.run_all({"register 1", "register 2", "start", "slots 1:0 2:0", "all RUNNING"});
+  EXPECT_EQ(script.job().state(), JobState::kRunning);
+  return script;
+}
+
+Configuration without_restart() {
+  Configuration configuration;
+  EXPECT_TRUE(configuration.set("restart-strategy.type", "none").ok());
+  return configuration;
+}
+
+TEST(JobMasterTest, AsksForAsManySlotsAsItsWidestVerticesNeed) {
+  JobGraph graph = two_vertices(2, 5);
+  graph.vertices.push_back(test_vertex(2, "other", 3, "apart"));
+  JobScript script(graph);
+  EXPECT_THAT(script.run("start"), ElementsAre("require_slots 8"));
+}
+
+TEST(JobMasterTest, DeploysWhenAllSlotsAreThereAndSharesThem) {
+  JobScript script(two_vertices());
+  script.run_all({"register 1", "register 2", "start"});
+  EXPECT_THAT(script.run("slots 1:0"), IsEmpty());
+  EXPECT_THAT(script.run("slots 1:0 2:0"),
+              ElementsAre("deploy tm=1 0/0#0@0 1/0#0@0<0 | dataset=0 [0-1)#0=tm1 [1-2)#0=tm2",
+                          "deploy tm=2 0/1#0@0 1/1#0@0<0 | dataset=0 [0-1)#0=tm1 [1-2)#0=tm2",
+                          "= RUNNING"));
+  EXPECT_THAT(script.run("slots 1:0 2:0"), IsEmpty());  // Once.
+}
+
+TEST(JobMasterTest, FailsWithBothNumbersWhenSlotsDoNotCome) {
+  JobScript script(two_vertices(4, 4));
+  script.run_all({"start", "slots cluster=2"});
+  EXPECT_EQ(script.job().waiting_for(), "4 slots, the cluster has 2");
+  EXPECT_THAT(script.run("wait 9999"), IsEmpty());
+  EXPECT_THAT(script.run("wait 1"), ElementsAre("release", "require_slots 0", "= FAILED"));
+  EXPECT_EQ(script.job().cause().message(),
+            "needs 4 slots, the cluster has 2: start more TaskManagers or lower the parallelism");
+}
+
+TEST(JobMasterTest, CommitsAfterTheLastEndOfDataAndFinishesAfterTheLastAnswer) {
+  JobScript script = running_job();
+  script.run_all(
+      {"state 0/0#0 END_OF_DATA", "state 0/1#0 END_OF_DATA", "state 1/0#0 END_OF_DATA a"});
+  EXPECT_THAT(script.run("state 1/1#0 END_OF_DATA b c"),
+              ElementsAre("commit tm=1 id=1 a", "commit tm=2 id=2 b c", "= COMMITTING"));
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), IsEmpty());
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), IsEmpty());  // Doubled.
+  EXPECT_THAT(script.run("commit_done 2 2 ok"),
+              ElementsAre("finish tm=1 0/0#0 1/0#0", "finish tm=2 0/1#0 1/1#0", "release",
+                          "require_slots 0", "= FINISHED"));
+}
+
+TEST(JobMasterTest, FinishesAtOnceWhenNothingIsToBePublished) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("all END_OF_DATA"), Contains("= FINISHED"));
+}
+
+TEST(JobMasterTest, RestartsAfterAFailureWithNewAttempts) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("fail 0/1#0 it broke"),
+              ElementsAre("cancel tm=1 0/0#0 1/0#0", "cancel tm=2 1/1#0", "= RESTARTING"));
+  EXPECT_EQ(script.job().cause().message(), "source (2/2): it broke");
+  script.run_all({"state 0/0#0 CANCELED", "state 1/0#0 CANCELED"});
+  EXPECT_THAT(script.run("state 1/1#0 CANCELED"),
+              ElementsAre("require_slots 2", HasSubstr("deploy tm=1 0/0#1@0 1/0#1@0"),
+                          HasSubstr("deploy tm=2 0/1#1@0 1/1#1@0"), "= RUNNING"));
+  EXPECT_EQ(script.job().restarts(), 1u);
+}
+
+TEST(JobMasterTest, WaitsForTheDelayOfItsStrategy) {
+  JobScript script = running_job();
+  script.run_all({"fail 0/1#0 one", "all CANCELED", "wait 5000", "all RUNNING", "fail 0/0#1 two"});
+  EXPECT_THAT(script.run("all CANCELED"), IsEmpty());
+  EXPECT_EQ(script.job().waiting_for(), "the delay before its restart");
+  EXPECT_THAT(script.run("wait 99"), IsEmpty());
+  EXPECT_THAT(script.run("wait 1"), Contains("= RUNNING"));
+  EXPECT_EQ(script.job().graph().at(0).attempt, 2u);
+}
+
+TEST(JobMasterTest, TasksLostWithATaskManagerAreOneFailure) {
+  Configuration once = JobScript::deterministic();
+  ASSERT_TRUE(once.set("restart-strategy.type", "fixed-delay").ok());
+  ASSERT_TRUE(once.set("restart-strategy.fixed-delay.delay", "0 ms").ok());
+  JobScript script = running_job(once);
+  EXPECT_THAT(script.run("lose 2"), ElementsAre("cancel tm=1 0/0#0 1/0#0", "= RESTARTING"));
+  // A second one falls while the first failure is dealt with: no failure of its own.
+  EXPECT_THAT(script.run("lose 1"), ElementsAre("require_slots 2"));
+  EXPECT_EQ(script.job().restarts(), 1u);
+  script.run_all({"register 3", "slots 3:0 3:1"});
+  EXPECT_EQ(script.job().state(), JobState::kRunning);
+}
+
+TEST(JobMasterTest, SlotTimeoutOfARestartNamesTheFailureBefore) {
+  JobScript script = running_job();
+  script.run_all({"lose 2", "all CANCELED", "slots 1:0 cluster=1"});
+  EXPECT_THAT(script.run("wait 10000"), Contains("= FAILED"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("needs 2 slots, the cluster has 1"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("tm-0000000000000002: gone"));
+}
+
+TEST(JobMasterTest, RefusalOfADeploymentIsNotRestarted) {
+  JobScript script = running_job();
+  script.run_all(
+      {"refuse 0/0#0 another fingerprint", "state 0/1#0 CANCELED", "state 1/0#0 CANCELED"});
+  EXPECT_THAT(script.run("state 1/1#0 CANCELED"), Contains("= FAILED"));
+  EXPECT_EQ(script.job().cause().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(script.job().restarts(), 0u);
+}
+
+TEST(JobMasterTest, FailsWhenItsStrategyRefuses) {
+  JobScript script = running_job(without_restart());
+  EXPECT_THAT(script.run("fail 1/0#0 boom"), Contains("= FAILING"));
+  EXPECT_THAT(script.run("all CANCELED"), Contains("= FAILED"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("sink (1/2): boom (not restarted: none"));
+}
+
+TEST(JobMasterTest, IgnoresWhatIsStaleDoubledOrFromElsewhere) {
+  JobScript script = running_job();
+  script.run_all({"fail 0/1#0 it broke", "all CANCELED"});
+  ASSERT_EQ(script.job().graph().at(0).attempt, 1u);
+  for (const char* line : {"state 0/0#0 FAILED", "state 0/0#2 FAILED", "state 0/0#1@2 FAILED",
+                           "state 7/0#1 FAILED", "state 0/9#1 FAILED", "state 0/0#1 CREATED",
+                           "state 0/0#1 FINISHED", "commit_done 1 1 ok", "channels_lost 1/0#0"}) {
+    EXPECT_THAT(script.run(line), IsEmpty()) << line;
+  }
+  EXPECT_EQ(script.job().state(), JobState::kRunning);
+  script.run_all({"all RUNNING", "state 0/0#1 INITIALIZING"});  // Late.
+  EXPECT_EQ(script.job().graph().at(0).state, TaskState::kRunning);
+}
+
+TEST(JobMasterTest, FailureOfATaskThatIsCanceledIsNoFailure) {
+  JobScript script = running_job();
+  script.run("fail 0/1#0 first");
+  EXPECT_THAT(script.run("fail 0/0#0 second"), IsEmpty());
+  EXPECT_EQ(script.job().cause().message(), "source (2/2): first");
+  EXPECT_EQ(script.job().restarts(), 1u);
+}
+
+TEST(JobMasterTest, LostChannelsFailTheirConsumerUnlessItHasEnded) {
+  JobScript script = running_job();
+  script.run("state 1/1#0 END_OF_DATA");
+  EXPECT_THAT(script.run("channels_lost 1/1#0"), IsEmpty());
+  EXPECT_THAT(script.run("channels_lost 1/0#0"), Contains("= RESTARTING"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
+}
+
+TEST(JobMasterTest, CancelEndsAJobInEveryStateBeforeItCommits) {
+  JobScript waiting(two_vertices());
+  waiting.run("start");
+  EXPECT_THAT(waiting.run("cancel"), ElementsAre("release", "require_slots 0", "= CANCELED"));
+  EXPECT_THAT(waiting.run("cancel"), ElementsAre(HasSubstr("has ended already: CANCELED")));
+
+  JobScript running = running_job();
+  EXPECT_THAT(running.run("cancel"),
+              ElementsAre("cancel tm=1 0/0#0 1/0#0", "cancel tm=2 0/1#0 1/1#0", "= CANCELLING"));
+  EXPECT_THAT(running.run("cancel"), IsEmpty());
+  EXPECT_THAT(running.run("all CANCELED"), Contains("= CANCELED"));
+
+  JobScript restarting = running_job();
+  restarting.run("fail 0/0#0 it broke");
+  EXPECT_THAT(restarting.run("cancel"), ElementsAre("= CANCELLING"));
+  EXPECT_THAT(restarting.run("all CANCELED"), Contains("= CANCELED"));
+
+  JobScript delayed = running_job();
+  delayed.run_all(
+      {"fail 0/1#0 one", "all CANCELED", "wait 5000", "fail 0/0#1 two", "all CANCELED"});
+  EXPECT_THAT(delayed.run("cancel"), Contains("= CANCELED"));
+
+  JobScript failing = running_job(without_restart());
+  failing.run("fail 0/0#0 it broke");
+  EXPECT_THAT(failing.run("cancel"), IsEmpty());
+  EXPECT_THAT(failing.run("lose 1"), IsEmpty());
+  EXPECT_THAT(failing.run("lose 2"), Contains("= FAILED"));
+}
+
+TEST(JobMasterTest, CancelIsRefusedWhileResultsArePublished) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA"});
+  ASSERT_EQ(script.job().state(), JobState::kCommitting);
+  EXPECT_THAT(script.run("cancel"), ElementsAre(HasSubstr("is publishing its results")));
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), Contains("= FINISHED"));
+}
+
+TEST(JobMasterTest, CommitsOfALostTaskManagerGoToAnother) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "state 1/1#0 END_OF_DATA b", "all END_OF_DATA"});
+  ASSERT_EQ(script.job().state(), JobState::kCommitting);
+  EXPECT_THAT(script.run("lose 1"), ElementsAre("commit tm=2 id=3 a"));
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), IsEmpty());  // Too late: it is gone.
+  EXPECT_THAT(script.run("commit_done 2 2 ok"), IsEmpty());
+  EXPECT_THAT(script.run("lose 2"), IsEmpty());
+  EXPECT_EQ(script.job().waiting_for(), "a TaskManager");
+  EXPECT_THAT(script.run("register 5"), ElementsAre("commit tm=5 id=4 a"));
+  EXPECT_THAT(script.run("commit_done 5 4 ok"),
+              ElementsAre("release", "require_slots 0", "= FINISHED"));
+}
+
+TEST(JobMasterTest, FailuresWhileCommittingChangeNothing) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA"});
+  EXPECT_THAT(script.run("fail 1/1#0 connection reset"), IsEmpty());
+  EXPECT_THAT(script.run("channels_lost 1/1#0"), IsEmpty());
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), Contains("= FINISHED"));
+}
+
+TEST(JobMasterTest, CommitThatFailsIsRepeatedAndThenFailsTheJob) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA"});
+  EXPECT_THAT(script.run("commit_done 1 1 error"), IsEmpty());
+  EXPECT_THAT(script.run("wait 199"), IsEmpty());
+  EXPECT_THAT(script.run("wait 1"), ElementsAre("commit tm=1 id=2 a"));
+  script.run_all({"commit_done 1 2 error", "wait 400", "commit_done 1 3 error", "wait 800",
+                  "commit_done 1 4 error", "wait 1600"});
+  EXPECT_THAT(script.run("commit_done 1 5 error"), Contains("= FAILING"));
+  EXPECT_THAT(script.run("all CANCELED"), Contains("= FAILED"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("no space on /out"));
+}
+
+TEST(JobMasterTest, HeartbeatsReconcileWhatRuns) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("hosted 1 0/0#0 1/0#0"), IsEmpty());
+  EXPECT_THAT(script.run("hosted 1 0/0#0 1/0#0 0/1#0 0/0#7"),
+              ElementsAre("cancel tm=1 0/0#7 0/1#0"));
+  EXPECT_THAT(script.run("hosted 1 0/0#0"), Contains("= RESTARTING"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("does not run tasks any more"));
+}
+
+TEST(JobMasterTest, HeartbeatThatCrossesADeploymentIsNoFailure) {
+  JobScript script(two_vertices());
+  script.run_all({"register 1", "register 2", "start", "slots 1:0 2:0"});
+  EXPECT_THAT(script.run("hosted 1"), IsEmpty());
+  EXPECT_EQ(script.job().state(), JobState::kRunning);
+}
+
+TEST(JobMasterTest, TaskManagerThatCancelsByItselfFailsTheTask) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("state 0/0#0 CANCELED"), Contains("= RESTARTING"));
+  EXPECT_EQ(script.job().graph().at(0).state, TaskState::kFailed);
+}
+
+TEST(JobMasterTest, CountsRecordsOfItsSources) {
+  JobScript script = running_job();
+  auto& job = const_cast<JobMaster&>(script.job());
+  job.on_progress(TaskManagerId{1}, {job.id(), {VertexId{0}, 0}, 0}, {0, 7, 0, 0});
+  job.on_progress(TaskManagerId{2}, {job.id(), {VertexId{0}, 1}, 0}, {0, 5, 0, 0});
+  job.on_progress(TaskManagerId{2}, {job.id(), {VertexId{1}, 1}, 0}, {9, 9, 0, 0});
+  job.on_progress(TaskManagerId{1}, {job.id(), {VertexId{0}, 1}, 0}, {0, 99, 0, 0});  // Not its.
+  EXPECT_EQ(job.source_records(), 12u);
+}
+
+}  // namespace
+}  // namespace freshet
