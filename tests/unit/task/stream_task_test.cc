@@ -1,0 +1,310 @@
+#include "runtime/task/stream_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/task/test_job.h"
+
+namespace freshet {
+namespace {
+
+using task_test::FunctionOperator;
+using task_test::Harness;
+using task_test::TestJob;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using enum TaskState;
+
+FunctionOperator::Functions pass_on() {
+  FunctionOperator::Functions functions;
+  functions.process = [](uint64_t number, OperatorContext&, RecordReceiver& output) {
+    output.receive(&number, kNoTimestamp);
+  };
+  return functions;
+}
+
+FunctionOperator::Functions twice() {
+  FunctionOperator::Functions functions;
+  functions.process = [](uint64_t number, OperatorContext&, RecordReceiver& output) {
+    for (uint64_t copy : {number, number * 10}) output.receive(&copy, kNoTimestamp);
+  };
+  return functions;
+}
+
+TestJob::Options one(task_test::MakeFunctions make) {
+  TestJob::Options options;
+  options.operators = {std::move(make)};
+  options.consumers = 1;
+  return options;
+}
+
+TEST(StreamTaskTest, RunsAChainAndStaysAtTheEndOfItsData) {
+  TestJob::Options options = one(pass_on);
+  options.operators.push_back(twice);
+  Harness harness(options);
+  harness.gate->feed(0, 1);
+  harness.gate->feed(1, 2);
+  harness.gate->end();
+  EXPECT_EQ(harness.run(), StepResult::kIdle);
+  EXPECT_THAT(harness.numbers(0), ElementsAre(1, 10, 2, 20));
+  EXPECT_TRUE(harness.output->ended());
+  EXPECT_FALSE(harness.output->released());
+  EXPECT_THAT(harness.states->states(), ElementsAre(kInitializing, kRunning, kEndOfData));
+  EXPECT_EQ(harness.states->last().progress.records_in, 2u);
+  EXPECT_EQ(harness.states->last().progress.records_out, 4u);
+
+  harness.task->request_finish();
+  EXPECT_EQ(harness.task->step(), StepResult::kFinished);
+  EXPECT_EQ(harness.states->last().state, kFinished);
+  EXPECT_TRUE(harness.output->released());
+  EXPECT_TRUE(harness.gate->released());
+}
+
+TEST(StreamTaskTest, TakesNothingWhileAnOutputIsFull) {
+  Harness harness(one(twice));
+  harness.run();
+  harness.output->set_available(false);
+  harness.gate->feed(0, 1);
+  EXPECT_EQ(harness.run(), StepResult::kIdle);
+  EXPECT_THAT(harness.numbers(0), ElementsAre());
+  harness.clock.advance(50ms);
+  harness.output->set_available(true);
+  harness.run();
+  EXPECT_THAT(harness.numbers(0), ElementsAre(1, 10));
+  EXPECT_EQ(harness.task->progress().back_pressured, Duration(50ms));
+}
+
+TEST(StreamTaskTest, OneStepIsBounded) {
+  Harness harness(one(pass_on));
+  harness.run();
+  for (uint64_t i = 0; i < 100'000; i++) harness.gate->feed(0, i);
+  EXPECT_EQ(harness.task->step(), StepResult::kWorked);
+  EXPECT_LT(harness.numbers(0).size(), 10'000u);
+  EXPECT_GT(harness.numbers(0).size(), 0u);
+}
+
+TEST(StreamTaskTest, CancelComesBeforeElements) {
+  bool closed = false;
+  Harness harness(one([&] {
+    FunctionOperator::Functions functions = pass_on();
+    functions.close = [&] { closed = true; };
+    return functions;
+  }));
+  harness.run();
+  harness.gate->feed(0, 1);
+  harness.task->request_cancel();
+  EXPECT_EQ(harness.task->step(), StepResult::kFinished);
+  EXPECT_THAT(harness.states->states(),
+              ElementsAre(kInitializing, kRunning, kCanceling, kCanceled));
+  EXPECT_THAT(harness.numbers(0), ElementsAre());
+  EXPECT_TRUE(closed);
+  EXPECT_TRUE(harness.gate->released());
+  EXPECT_EQ(harness.task->step(), StepResult::kFinished);
+  EXPECT_EQ(harness.states->changes.size(), 4u);
+}
+
+TEST(StreamTaskTest, FailsWithTheNameOfTheChainedOperatorThatThrew) {
+  TestJob::Options options = one(pass_on);
+  options.operators.push_back([] {
+    FunctionOperator::Functions functions;
+    functions.process = [](uint64_t number, OperatorContext&, RecordReceiver&) {
+      if (number == 7) throw std::runtime_error("seven is not allowed");
+    };
+    return functions;
+  });
+  Harness harness(options);
+  harness.gate->feed(1, 6);
+  harness.gate->feed(1, 7);
+  EXPECT_EQ(harness.run(), StepResult::kFinished);
+  const TaskStateChange& last = harness.states->last();
+  EXPECT_EQ(last.state, kFailed);
+  EXPECT_EQ(last.operator_name, "operator-1");
+  EXPECT_EQ(last.cause.code(), StatusCode::kUserError);
+  EXPECT_THAT(last.cause.message(), HasSubstr("seven is not allowed"));
+  EXPECT_THAT(last.cause.message(), HasSubstr("element 1 of producer 1"));
+  EXPECT_TRUE(harness.output->released());
+  EXPECT_FALSE(harness.output->ended());
+}
+
+TEST(StreamTaskTest, FailsOnBytesThatAreNoRecord) {
+  Harness harness(one(pass_on));
+  harness.gate->feed_bytes(0, "short");
+  EXPECT_EQ(harness.run(), StepResult::kFinished);
+  EXPECT_EQ(harness.states->last().state, kFailed);
+  EXPECT_THAT(harness.states->last().cause.message(), HasSubstr("bad bytes"));
+}
+
+TEST(StreamTaskTest, FailsWithTheStatusOfItsGate) {
+  Harness harness(one(pass_on));
+  harness.run();
+  harness.gate->break_with(data_loss("a gap"));
+  EXPECT_EQ(harness.run(), StepResult::kFinished);
+  EXPECT_EQ(harness.states->last().cause, data_loss("a gap"));
+}
+
+TEST(StreamTaskTest, FailsWhenARecordNamesASubtaskThatDoesNotExist) {
+  TestJob::Options options = one(pass_on);
+  options.consumers = 3;
+  options.output = Partitioning::kDirect;
+  Harness harness(options);
+  harness.gate->feed(0, 2);
+  harness.gate->feed(0, 3);
+  harness.run();
+  EXPECT_EQ(harness.states->last().state, kFailed);
+  EXPECT_THAT(harness.numbers(2), ElementsAre(2));
+}
+
+TEST(StreamTaskTest, EmitsTheEndInBatchesWhileThereIsSpace) {
+  int batches = 0;
+  Harness harness(one([&] {
+    FunctionOperator::Functions functions;
+    functions.committables = {"a", "b"};
+    functions.finish = [&](OperatorContext&, RecordReceiver& output) {
+      const uint64_t number = ++batches;
+      output.receive(&number, kNoTimestamp);
+      return batches == 3;
+    };
+    return functions;
+  }));
+  harness.run();
+  harness.gate->end();
+  harness.output->set_available(false);
+  harness.run();
+  EXPECT_EQ(batches, 0);
+  harness.output->set_available(true);
+  harness.run();
+  EXPECT_THAT(harness.numbers(0), ElementsAre(1, 2, 3));
+  EXPECT_EQ(harness.states->last().state, kEndOfData);
+  ASSERT_EQ(harness.states->last().committables.size(), 2u);
+  EXPECT_EQ(harness.states->last().committables[1].payload, "b");
+  EXPECT_EQ(harness.states->last().committables[1].operator_id, OperatorId{10});
+}
+
+TEST(StreamTaskTest, SourceGetsInputOnlyWhenItWantsSome) {
+  uint64_t left = 0;
+  bool ended = false;
+  TestJob::Options options = one([&] {
+    FunctionOperator::Functions functions;
+    functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver&) {
+      EXPECT_EQ(left, 0u);
+      left = number;
+    };
+    functions.end_input = [&](uint32_t, RecordReceiver&) { ended = true; };
+    functions.wants_input = [&] { return left == 0; };
+    functions.poll = [&](uint32_t, OperatorContext&, RecordReceiver& output) {
+      if (left == 0) return ended ? PollResult::kEnded : PollResult::kWaiting;
+      output.receive(&left, kNoTimestamp);
+      left--;
+      return PollResult::kMore;
+    };
+    return functions;
+  });
+  options.source = true;
+  Harness harness(options);
+  harness.gate->feed(0, 3);
+  harness.gate->feed(0, 2);
+  harness.gate->end();
+  harness.run();
+  EXPECT_THAT(harness.numbers(0), ElementsAre(3, 2, 1, 2, 1));
+  EXPECT_EQ(harness.states->last().state, kEndOfData);
+}
+
+TEST(StreamTaskTest, CoordinatorEndsItsOutputBeforeItsInput) {
+  int splits = 2;
+  TestJob::Options options = one([&] {
+    FunctionOperator::Functions functions;
+    functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
+      splits--;
+      output.receive(&number, kNoTimestamp);
+    };
+    functions.poll = [&](uint32_t, OperatorContext&, RecordReceiver&) {
+      return splits == 0 ? PollResult::kEnded : PollResult::kWaiting;
+    };
+    return functions;
+  });
+  options.source = true;
+  Harness harness(options);
+  for (uint64_t i = 0; i < 4; i++) harness.gate->feed(0, i);
+  harness.run();
+  EXPECT_THAT(harness.numbers(0), ElementsAre(0, 1));
+  EXPECT_TRUE(harness.output->ended());
+  EXPECT_EQ(harness.states->last().state, kRunning);
+  harness.gate->end();
+  harness.run();
+  EXPECT_EQ(harness.states->last().state, kEndOfData);
+}
+
+TEST(StreamTaskTest, ForwardsTheLeastWatermark) {
+  std::vector<EpochMillis> seen;
+  Harness harness(one([&] {
+    FunctionOperator::Functions functions;
+    functions.on_watermark = [&](EpochMillis watermark) { seen.push_back(watermark); };
+    return functions;
+  }));
+  const auto watermark = [](EpochMillis time) {
+    Encoder encoder;
+    encoder.write_fixed(time);
+    return std::string(encoder.bytes());
+  };
+  harness.gate->feed_event(0, ElementKind::kWatermark, watermark(20));
+  harness.gate->feed_event(1, ElementKind::kWatermark, watermark(10));
+  harness.run();
+  EXPECT_THAT(seen, ElementsAre(10));
+  harness.gate->end();
+  harness.run();
+  EXPECT_THAT(seen, ElementsAre(10, INT64_MAX));
+  ASSERT_EQ(harness.output->elements(0).size(), 1u);
+  EXPECT_EQ(harness.output->elements(0)[0].payload, watermark(10));
+}
+
+TEST(StreamTaskTest, FlushesWhenToldOrAfterEachStepWithoutTimeout) {
+  Harness timed(one(pass_on));
+  timed.gate->feed(0, 1);
+  timed.run();
+  EXPECT_EQ(timed.task->flush_interval(), Duration(100ms));
+  EXPECT_TRUE(timed.task->wants_flush());
+  timed.task->request_flush();
+  timed.run();
+  EXPECT_FALSE(timed.output->has_unflushed());
+  EXPECT_FALSE(timed.task->wants_flush());
+
+  TestJob::Options options = one(pass_on);
+  options.buffer_timeout_ms = 0;
+  Harness immediate(options);
+  immediate.gate->feed(0, 1);
+  immediate.run();
+  EXPECT_FALSE(immediate.output->has_unflushed());
+  EXPECT_FALSE(immediate.task->flush_interval());
+}
+
+TEST(StreamTaskTest, BroadcastGivesEveryConsumerTheSame) {
+  TestJob::Options options = one(pass_on);
+  options.consumers = 3;
+  options.output = Partitioning::kBroadcast;
+  Harness harness(options);
+  harness.gate->feed(0, 5);
+  harness.gate->feed(0, 6);
+  harness.run();
+  for (uint32_t i = 0; i < 3; i++) EXPECT_THAT(harness.numbers(i), ElementsAre(5, 6));
+}
+
+TEST(StreamTaskTest, HashSendsEqualKeysToTheOwnerOfTheirKeyGroup) {
+  TestJob::Options options = one(pass_on);
+  options.consumers = 3;
+  options.output = Partitioning::kHash;
+  Harness harness(options);
+  for (uint64_t i = 0; i < 100; i++) harness.gate->feed(0, i);
+  harness.run();
+  const task_test::NumberType type;
+  for (uint32_t consumer = 0; consumer < 3; consumer++) {
+    EXPECT_GT(harness.numbers(consumer).size(), 10u);
+    for (uint64_t number : harness.numbers(consumer)) {
+      Encoder scratch;
+      EXPECT_EQ(subtask_of_key_group(key_group_of(type.key_hash(&number, scratch), 128), 3, 128),
+                consumer);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace freshet
