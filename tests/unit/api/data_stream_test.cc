@@ -1,0 +1,225 @@
+#include "runtime/api/data_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "runtime/api/built_job.h"
+#include "runtime/api/environment.h"
+#include "runtime/connectors/discard_sink.h"
+#include "runtime/connectors/elements.h"
+#include "runtime/graph/job_graph.h"
+#include "runtime/testing/operator_harness.h"
+
+namespace freshet {
+namespace {
+
+using Word = std::pair<std::string, int64_t>;
+
+DataStream<std::string> texts(Environment& env) {
+  return env.from_source(elements(std::vector<std::string>{"a", "b"}), "texts").set_parallelism(1);
+}
+
+BuildOptions options_with(uint32_t parallelism, RuntimeMode mode) {
+  BuildOptions options;
+  options.parallelism = parallelism;
+  options.mode = mode;
+  return options;
+}
+
+/// A built job, with its operators by name.
+class Built {
+ public:
+  explicit Built(const std::function<void(Environment&)>& builder,
+                 const BuildOptions& options = options_with(4, RuntimeMode::kStreaming)) {
+    auto result = build_job("test", builder, options);
+    if (!result.ok()) {
+      error = result.status();
+      return;
+    }
+    job = *result;
+    auto translated = build_job_graph(job->graph(), {.parallelism = options.parallelism});
+    EXPECT_TRUE(translated.ok()) << translated.status().to_string();
+    graph = *translated;
+  }
+
+  const LogicalOperator& op(const std::string& name) const {
+    for (const LogicalOperator& one : job->graph().operators) {
+      if (one.name == name) return one;
+    }
+    ADD_FAILURE() << "no operator " << name;
+    return job->graph().operators.front();
+  }
+
+  const LogicalEdge& edge_into(const std::string& name) const {
+    for (const LogicalEdge& edge : job->graph().edges) {
+      if (job->graph().operators[edge.to].name == name) return edge;
+    }
+    ADD_FAILURE() << "no edge into " << name;
+    return job->graph().edges.front();
+  }
+
+  std::shared_ptr<const OperatorFactory> factory(const std::string& name) const {
+    return job->operator_factory(op(name).id);
+  }
+
+  std::shared_ptr<const BuiltJob> job;
+  JobGraph graph;
+  Status error;
+};
+
+TEST(DataStreamTest, BuildsAWordCount) {
+  const Built built([](Environment& env) {
+    texts(env)
+        .flat_map([](const std::string& text, Collector<Word>& out) {
+          out.collect({text, 1});
+        })
+        .key_by(&Word::first)
+        .sum(&Word::second, Emit::final)
+        .uid("count")
+        .sink_to(discard_sink<Word>());
+  });
+  ASSERT_EQ(built.graph.vertices.size(), 4u);
+  EXPECT_EQ(built.graph.vertices[0].name(), "texts splits");
+  EXPECT_EQ(built.graph.vertices[1].name(), "texts");
+  EXPECT_EQ(built.graph.vertices[2].name(), "flat_map");
+  EXPECT_EQ(built.graph.vertices[3].name(), "sum -> discard");
+  EXPECT_EQ(built.edge_into("flat_map").partitioning, Partitioning::kRebalance);
+  EXPECT_EQ(built.edge_into("sum").partitioning, Partitioning::kHash);
+  EXPECT_EQ(built.edge_into("sum").type_fingerprint, "pair<string,i64>");
+  EXPECT_TRUE(built.op("sum").keyed);
+  testing::OperatorHarness<Word> sum(*built.factory("sum"));
+  for (const Word& word : {Word("b", 1), Word("a", 2), Word("b", 5)}) sum.process(word);
+  sum.end();
+  EXPECT_EQ(sum.take_outputs(), (std::vector<Word>{{"a", 2}, {"b", 6}}));
+}
+
+TEST(DataStreamTest, TakesFunctionsOfAllKinds) {
+  struct Doubling {
+    int64_t operator()(const int64_t& value) { return value * 2; }
+  };
+  const Built built([](Environment& env) {
+    void (*twice)(const std::string&, Collector<std::string>&) = [](const std::string& text,
+                                                                    Collector<std::string>& out) {
+      out.collect(text);
+      out.collect(text);
+    };
+    auto sized = texts(env).flat_map(twice).name("twice").map(&std::string::size).name("size");
+    sized.map([](const auto& size) { return static_cast<int64_t>(size); })
+        .map(Doubling())
+        .name("double")
+        .template flat_map<std::string>(
+            [](const auto& value, auto& out) { out.collect(std::to_string(value)); })
+        .name("print")
+        .sink_to(discard_sink<std::string>());
+  });
+  ASSERT_TRUE(built.error.ok()) << built.error.to_string();
+  testing::OperatorHarness<std::string> twice(*built.factory("twice"));
+  twice.process(std::string("x"));
+  EXPECT_EQ(twice.take_outputs(), (std::vector<std::string>{"x", "x"}));
+  testing::OperatorHarness<std::string> print(*built.factory("print"));
+  print.process(int64_t{12});
+  EXPECT_EQ(print.take_outputs(), (std::vector<std::string>{"12"}));
+}
+
+TEST(DataStreamTest, SpreadsRecordsAsTold) {
+  const std::map<Partitioning,
+                 std::function<DataStream<std::string>(const DataStream<std::string>&)>>
+      ways = {{Partitioning::kForward, [](const auto& s) { return s.forward(); }},
+              {Partitioning::kRebalance, [](const auto& s) { return s.rebalance(); }},
+              {Partitioning::kRescale, [](const auto& s) { return s.rescale(); }},
+              {Partitioning::kBroadcast, [](const auto& s) { return s.broadcast(); }},
+              {Partitioning::kShuffle, [](const auto& s) { return s.shuffle(); }},
+              {Partitioning::kGlobal, [](const auto& s) { return s.global(); }}};
+  for (const auto& [partitioning, spread] : ways) {
+    const Built built([&](Environment& env) {
+      spread(texts(env))
+          .map([](const std::string& s) { return s; })
+          .set_parallelism(1)
+          .sink_to(discard_sink<std::string>());
+    });
+    EXPECT_EQ(built.edge_into("map").partitioning, partitioning);
+  }
+}
+
+TEST(DataStreamTest, UnitesStreamsWithoutAnOperator) {
+  const Built built([](Environment& env) {
+    const auto a = texts(env), b = texts(env).rebalance();
+    a.union_with(b, a)
+        .map([](const std::string& s) { return s; })
+        .sink_to(discard_sink<std::string>());
+  });
+  EXPECT_EQ(built.job->graph().operators.size(), 6u);
+  EXPECT_EQ(built.graph.inputs_of(built.graph.vertices.back().id).size(), 3u);
+}
+
+TEST(DataStreamTest, AppliesSettingsToTheOperatorBeforeThem) {
+  const Built built([](Environment& env) {
+    env.set_buffer_timeout(7ms);
+    texts(env)
+        .uid("in")
+        .slot_sharing_group("io")
+        .map([](const std::string& s) { return s; })
+        .name("m")
+        .uid("u")
+        .set_parallelism(3)
+        .set_max_parallelism(9)
+        .slot_sharing_group("g")
+        .start_new_chain()
+        .set_buffer_timeout(0ms)
+        .sink_to(discard_sink<std::string>())
+        .name("end")
+        .set_parallelism(3)
+        .disable_chaining();
+  });
+  const LogicalOperator& map = built.op("m");
+  EXPECT_EQ(map.uid, "u");
+  EXPECT_EQ(map.parallelism, 3u);
+  EXPECT_EQ(map.max_parallelism, 9u);
+  EXPECT_EQ(map.slot_sharing_group, "g");
+  EXPECT_EQ(map.chaining, Chaining::kHead);
+  EXPECT_EQ(built.op("end").chaining, Chaining::kNever);
+  EXPECT_EQ(built.op("texts splits").uid, "in/splits");
+  EXPECT_EQ(built.op("texts splits").slot_sharing_group, "io");
+  EXPECT_EQ(built.edge_into("end").buffer_timeout_ms, 0u);
+  EXPECT_EQ(built.edge_into("m").buffer_timeout_ms, 7u);
+}
+
+TEST(DataStreamTest, RefusesSettingsWhereThereIsNoOperator) {
+  const auto refused = [](const std::function<void(Environment&)>& builder) {
+    return Built(builder).error.code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](Environment& env) { texts(env).union_with(texts(env)).name("x"); }));
+  EXPECT_TRUE(refused([](Environment& env) { texts(env).rebalance().uid("x"); }));
+  EXPECT_TRUE(refused([](Environment& env) { texts(env).set_parallelism(0); }));
+  EXPECT_TRUE(refused(
+      [](Environment& env) { texts(env).set_parallelism(2); }));  // Elements have one reader.
+  EXPECT_TRUE(refused([](Environment& env) { env.from_source(Source<int64_t>()); }));
+}
+
+TEST(DataStreamTest, EmitsUpdatesInStreamingAndFinalValuesInBatch) {
+  const auto emitted = [](RuntimeMode mode) {
+    const Built built(
+        [](Environment& env) {
+          texts(env)
+              .map([](const std::string& s) { return Word(s, 1); })
+              .key_by([](const Word& word) { return word.first; })
+              .reduce(
+                  [](const Word& a, const Word& b) { return Word(a.first, a.second + b.second); })
+              .sink_to(discard_sink<Word>());
+        },
+        options_with(2, mode));
+    testing::OperatorHarness<Word> reduce(*built.factory("reduce"));
+    reduce.process(Word("a", 1));
+    reduce.process(Word("a", 1));
+    reduce.end();
+    return reduce.take_outputs().size();
+  };
+  EXPECT_EQ(emitted(RuntimeMode::kStreaming), 2u);
+  EXPECT_EQ(emitted(RuntimeMode::kBatch), 1u);
+  EXPECT_EQ(emitted(RuntimeMode::kAutomatic), 1u);
+}
+
+}  // namespace
+}  // namespace freshet
