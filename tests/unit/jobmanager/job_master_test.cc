@@ -163,6 +163,13 @@ TEST(JobMasterTest, LostChannelsFailTheirConsumerUnlessItHasEnded) {
   EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
 }
 
+TEST(JobMasterTest, NothingThatAFailedAttemptLeftIsPublished) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA stale", "fail 0/1#0 it broke", "all CANCELED"});
+  script.run("state 1/1#1 END_OF_DATA fresh");
+  EXPECT_THAT(script.run("all END_OF_DATA"), ElementsAre("commit tm=2 id=1 fresh", "= COMMITTING"));
+}
+
 TEST(JobMasterTest, CancelEndsAJobInEveryStateBeforeItCommits) {
   JobScript waiting(two_vertices());
   waiting.run("start");
