@@ -149,11 +149,19 @@ class FileCommitter final : public Committer {
   }
 };
 
+/// True when nothing is in it but the first attempt's hidden files: those of other subtasks of the
+/// same execution, which another TaskManager may have begun before this one could look.
+bool holds_first_attempt_only(const std::string& directory, FileSystem& files) {
+  const auto entries = files.list(directory);
+  return entries.ok() && entries->size() == 1 && attempt_of(entries->front()) == 0u;
+}
+
 Status check_absent(const std::string& directory, FileSystem& files) {
   if (directory.empty()) return invalid_argument("the output directory has no name");
   const auto info = files.info(directory);
   if (info.status().code() == StatusCode::kNotFound) return Status();
   if (!info.ok()) return info.status().with_context("output directory '" + directory + "'");
+  if (info->is_directory && holds_first_attempt_only(directory, files)) return Status();
   return already_exists(
       fmt::format("output '{}' exists already; remove it or name another directory", directory));
 }
