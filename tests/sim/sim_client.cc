@@ -35,12 +35,12 @@ void SimClient::connect() {
         return;
       }
       channel_ = MessageChannel::open(*std::move(connection), mailbox_, *this);
-      send_all();
+      send_module();
     });
   });
 }
 
-void SimClient::send_all() {
+void SimClient::send_module() {
   proto::Envelope hello;
   hello.mutable_hello()->set_role(proto::Hello::CLIENT);
   hello.mutable_hello()->set_protocol_version(kProtocolVersion);
@@ -55,12 +55,14 @@ void SimClient::send_all() {
   blob.mutable_put_blob()->set_data(submission_.module_bytes);
   blob.mutable_put_blob()->set_last(true);
   channel_->send(blob.SerializeAsString());
+}
 
+void SimClient::send_job() {
   proto::Envelope submit;
   submit.set_request_id(2);
   proto::SubmitJob* job = submit.mutable_submit_job();
   job->set_name(submission_.name);
-  job->set_module_hash(hash);
+  job->set_module_hash(content_hash(submission_.module_bytes));
   to_proto(submission_.build, job->mutable_build());
   job->set_fingerprint(submission_.fingerprint);
   to_proto(submission_.graph, job->mutable_graph());
@@ -74,6 +76,7 @@ void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string p
     refused_ = Status(StatusCode::kInternal, envelope.error_reply().status().message());
     return;
   }
+  if (envelope.has_put_blob_reply()) return send_job();
   if (!envelope.has_submit_job_reply()) return;
   const proto::SubmitJobReply& reply = envelope.submit_job_reply();
   if (reply.status().code() != 0) {

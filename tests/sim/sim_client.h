@@ -39,7 +39,8 @@ class SimClient final : public MessageChannel::Handler {
 
  private:
   void connect();
-  void send_all();
+  void send_module();
+  void send_job();
 
   SimProcess& process_;
   Mailbox mailbox_;

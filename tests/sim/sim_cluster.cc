@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kPoolBytes = 1u << 20;
 constexpr Duration kSuperviseInterval = 50ms;
+constexpr Duration kReleaseTime = 10s;
 
 Configuration cluster_configuration() {
   Configuration configuration;
@@ -48,7 +49,6 @@ struct SimCluster::TaskManagerProgram {
     settings.task_manager = options.id;
     settings.bind = Address{"127.0.0.1", 0};
     settings.pool_bytes = kPoolBytes;
-    settings.segment_bytes = 8u << 10;
     settings.gate_budget_bytes = 64u << 10;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
@@ -106,8 +106,10 @@ void SimCluster::start_task_manager(uint32_t index) {
   auto program = std::make_shared<TaskManagerProgram>(process);
   TaskManagerProgram& self = *program;
   process.run(std::move(program));
-  self.main.post("start", [this, &self, options] {
-    const Status status = self.start(options, modules_, recorder_);
+  recorders_.emplace_back(&process, std::make_unique<MemoryTaskRecorder>());
+  TaskRecorder& recorder = *recorders_.back().second;
+  self.main.post("start", [this, &self, &recorder, options] {
+    const Status status = self.start(options, modules_, recorder);
     if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
   });
 }
@@ -247,16 +249,21 @@ void SimCluster::break_one_thing() {
   }
 }
 
-Status SimCluster::replay_tasks() {
+Result<size_t> SimCluster::replay_tasks() {
+  // Outputs are recorded when they are released, after the tasks were told that the job ended.
+  world_.queue().run_until(world_.queue().now() + kReleaseTime);
   const JobMaster* job = job_master();
   if (job == nullptr) return not_found("the job is not known");
   size_t replayed = 0;
-  for (const auto& [attempt, recording] : recorder_.recordings()) {
-    if (attempt.job != job->id() || attempt.attempt != job->restarts()) continue;
-    RETURN_IF_ERROR(verify_recording(*recording, graph_, built_, machine_.files));
-    ++replayed;
+  for (const auto& [process, recorder] : recorders_) {
+    if (!process->alive()) continue;  // It took what its tasks had sent with it.
+    for (const auto& [attempt, recording] : recorder->recordings()) {
+      if (attempt.job != job->id() || attempt.attempt != job->restarts()) continue;
+      RETURN_IF_ERROR(verify_recording(*recording, graph_, built_, machine_.files));
+      ++replayed;
+    }
   }
-  return replayed > 0 ? Status() : not_found("no task of the last execution was recorded");
+  return replayed;
 }
 
 std::vector<std::string> SimCluster::problems() const {

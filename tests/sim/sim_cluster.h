@@ -61,8 +61,8 @@ class SimCluster {
   SimProcess* job_manager() const { return job_manager_process_; }
 
   /// Executes every task of the execution that ended, alone, from its recorded decisions and
-  /// inputs. The first difference.
-  Status replay_tasks();
+  /// inputs. How many there were, or the first difference. What died with its process is not there.
+  Result<size_t> replay_tasks();
 
   /// Sentences for people: broken invariants, unexpected errors.
   std::vector<std::string> problems() const;
@@ -84,7 +84,7 @@ class SimCluster {
   const std::unique_ptr<Random> chaos_;
   const Address job_manager_address_{"127.0.0.1", 6123};
   InProcessModuleLoader modules_;
-  MemoryTaskRecorder recorder_;
+  std::vector<std::pair<SimProcess*, std::unique_ptr<MemoryTaskRecorder>>> recorders_;
   std::shared_ptr<JobManagerProgram> job_manager_;
   SimProcess* job_manager_process_ = nullptr;
   std::map<uint32_t, SimProcess*> task_manager_processes_;  // By index; replaced after a death.

@@ -88,8 +88,9 @@ class SimNetwork::End final : public Connection, public std::enable_shared_from_
   SimProcessId process() const { return owner_.id; }
   bool closed() const { return closed_; }
 
-  /// From now on nothing arrives any more and nobody is told.
+  /// From now on nothing arrives any more and nobody is told, until come_to_light() resets it.
   void go_dark() { dark_ = true; }
+  void come_to_light();
 
   /// The connection ends here after a part of what is under way, by chance; `why` is told then.
   void lose(const Status& why);
@@ -225,6 +226,12 @@ void SimNetwork::End::lose(const Status& why) {
   if (dark_ || dead()) return;
   cut_arrivals();
   arrive(state_->queue.now() + state_->latency(), Arrival{"", true, why});
+}
+
+void SimNetwork::End::come_to_light() {
+  if (!dark_) return;
+  dark_ = false;
+  lose(unavailable(remote_.to_string() + ": connection timed out"));
 }
 
 void SimNetwork::End::finish(const Status& why) {
@@ -407,6 +414,11 @@ void SimNetwork::split(SimProcessId a, SimProcessId b) {
 void SimNetwork::heal(SimProcessId a, SimProcessId b) {
   state_->splits.erase(pair_of(a, b));
   state_->clogs.erase(pair_of(a, b));
+  for (auto& [number, wire] : state_->wires) {
+    if (pair_of(wire.near->process(), wire.far->process()) != pair_of(a, b)) continue;
+    wire.near->come_to_light();
+    wire.far->come_to_light();
+  }
 }
 
 size_t SimNetwork::reset(SimProcessId a, SimProcessId b) {

@@ -37,8 +37,8 @@ class SimNetwork {
   void clog(SimProcessId a, SimProcessId b, Duration duration);
 
   /// Their connections become half-open: bytes are lost and neither is told, also not when the
-  /// other closes or dies. New connections time out. After heal() new connections work; the old
-  /// ones stay dead.
+  /// other closes or dies. New connections time out. After heal() new connections work, and the
+  /// old ones are found broken.
   void split(SimProcessId a, SimProcessId b);
   void heal(SimProcessId a, SimProcessId b);
 

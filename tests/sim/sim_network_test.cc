@@ -215,11 +215,13 @@ TEST_F(SimNetworkTest, LeavesConnectionsHalfOpenWhenSplit) {
   world_.network().split(client_.id(), server_.id());
   pair.client->send(outgoing("lost"));
   EXPECT_EQ(connect(2s)->status().code(), StatusCode::kDeadlineExceeded);
-  world_.network().heal(client_.id(), server_.id());
   pair.server->close();
   settle();
   EXPECT_EQ(pair.at_server->received, "");
   EXPECT_FALSE(pair.at_client->closed.has_value());
+  world_.network().heal(client_.id(), server_.id());
+  settle();
+  EXPECT_EQ(pair.at_client->closed->code(), StatusCode::kUnavailable);
   Pair later = make_pair();
   later.client->send(outgoing("arrives"));
   settle();

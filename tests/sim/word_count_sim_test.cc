@@ -78,6 +78,7 @@ class WordCountRun {
   }
 
   SimCluster& cluster() { return cluster_; }
+  size_t tasks_replayed() const { return tasks_replayed_; }
 
   Counts output() {
     Counts counts;
@@ -96,8 +97,9 @@ class WordCountRun {
     ASSERT_TRUE(cluster_.run_until_ended(kLimit)) << last_lines();
     EXPECT_EQ(cluster_.job_state(), JobState::kFinished) << cluster_.job_cause().to_string();
     EXPECT_EQ(output(), model());
-    const Status replayed = cluster_.replay_tasks();
-    EXPECT_TRUE(replayed.ok()) << replayed.to_string();
+    const Result<size_t> replayed = cluster_.replay_tasks();
+    EXPECT_TRUE(replayed.ok()) << replayed.status().to_string();
+    if (replayed.ok()) tasks_replayed_ = *replayed;
     EXPECT_THAT(cluster_.problems(), IsEmpty());
   }
 
@@ -117,12 +119,14 @@ class WordCountRun {
   }
 
   SimCluster cluster_;
+  size_t tasks_replayed_ = 0;
 };
 
 TEST(WordCountSimTest, CountsWithoutFaults) {
   WordCountRun run(1);
   run.expect_exactly_once();
   EXPECT_EQ(run.cluster().restarts(), 0u);
+  EXPECT_EQ(run.tasks_replayed(), 9u);  // The enumerator, four readers, four counters.
 }
 
 TEST(WordCountSimTest, WaitsForSlotsAndFailsWithBothNumbersWhenThereAreTooFew) {
@@ -141,7 +145,20 @@ class WordCountSeedTest : public testing::TestWithParam<uint64_t> {
     run.cluster().break_things(3, 100ms);
     run.cluster().world().queue().run_until(run.cluster().world().queue().now() + 100ms);
     run.expect_exactly_once();
+    const uint64_t faults =
+        run.cluster().faults_injected() + run.cluster().world().fault_plan().fired_count();
+    EXPECT_GE(faults, 3u);
+    runs_restarted_ += run.cluster().restarts() > 0 ? 1 : 0;
+    ++runs_;
   }
+
+  /// Faults that never meet the job would test nothing.
+  static void TearDownTestSuite() {
+    if (runs_ >= 50) EXPECT_GE(runs_restarted_ * 4, runs_);
+  }
+
+  static inline uint64_t runs_ = 0;
+  static inline uint64_t runs_restarted_ = 0;
 };
 
 TEST_P(WordCountSeedTest, CountsExactlyOnceWhateverBreaks) {
