@@ -53,6 +53,7 @@ void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) 
   to->set_records_out(progress.records_out);
   to->set_bytes_in(progress.bytes_in);
   to->set_bytes_out(progress.bytes_out);
+  to->set_source_records(progress.source_records);
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ AttemptId read(const proto::AttemptProto& from) {
 }
 
 ExecutionProgress read(const proto::TaskProgress& from) {
-  return {from.records_in(), from.records_out(), from.bytes_in(), from.bytes_out()};
+  return {from.records_in(), from.records_out(), from.bytes_in(), from.bytes_out(),
+          from.source_records()};
 }
 
 Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {

@@ -18,6 +18,7 @@ struct ExecutionProgress {
   uint64_t records_out = 0;
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
+  uint64_t source_records = 0;  // Read by the source in its chain; 0 where there is none.
 };
 
 /// The present attempt of one subtask.

@@ -268,11 +268,8 @@ JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
 uint64_t JobMaster::source_records() const {
   uint64_t records = 0;
   for (const JobVertex& vertex : graph_.job_graph().vertices) {
-    const bool source =
-        !vertex.hidden && std::any_of(vertex.operators.begin(), vertex.operators.end(),
-                                      [](const auto& o) { return o.source; });
-    for (uint32_t i = 0; source && i < vertex.parallelism; i++) {
-      records += graph_.at({vertex.id, i}).progress.records_out;
+    for (uint32_t i = 0; !vertex.hidden && i < vertex.parallelism; i++) {
+      records += graph_.at({vertex.id, i}).progress.source_records;
     }
   }
   return records;
