@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/app/host_id.h"
 
 namespace freshet {
@@ -14,6 +16,12 @@ constexpr uint64_t kLogBytesMax = 128u << 20;
 
 bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool is_up(const ClusterState& state, size_t processes) {
+  return state.processes.size() == processes &&
+         std::all_of(state.processes.begin(), state.processes.end(),
+                     [](const ClusterProcess& one) { return one.running && one.address; });
 }
 
 std::string tail_of(const std::string& text) {
@@ -93,7 +101,7 @@ Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& option
       const ClusterProcess* const job_manager = state->find(kJobManagerName);
       if (job_manager != nullptr && job_manager->address) {
         last = options.check_registered(*job_manager->address);
-        if (last.ok()) return read_cluster_state(directory_, files_);
+        if (last.ok() && is_up(*state, options.processes)) return state;
       }
     }
     if (clock_.now() >= deadline) {

@@ -18,6 +18,7 @@ class ClusterControl {
   struct StartOptions {
     std::string program;                 // This binary.
     std::vector<std::string> arguments;  // Of its supervisor subcommand.
+    size_t processes = 0;                // JobManager and TaskManagers.
     /// Asks the JobManager: ok once all TaskManagers have registered. Called again until then.
     std::function<Status(const Address&)> check_registered;
   };

@@ -102,6 +102,7 @@ Status start_cluster(const ClusterOptions& options) {
   ClusterControl::StartOptions start;
   ASSIGN_OR_RETURN(start.program, own_program_path());
   start.arguments = supervisor_arguments(options, directory);
+  start.processes = 1 + task_managers;
   start.check_registered = [&](const Address& address) {
     return check_registered(address, configuration, task_managers, *tools.clock);
   };

@@ -10,6 +10,7 @@
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/log.h"
 #include "runtime/base/process_environment.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
@@ -124,6 +125,7 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
 int run_local(const RunOptions& options, const Configuration& configuration,
               const PreparedJob& job) {
   SignalWaiter signals;
+  log_to_stderr(LogLevel::kError);  // What a job meets is shown as its progress.
   LocalCluster::Options local;
   local.configuration = configuration;
   local.slots = slots_needed(job.submission.graph);
