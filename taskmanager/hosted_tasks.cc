@@ -63,8 +63,11 @@ void HostedTasks::start(const TaskDeployment& deployment, const JobInformation& 
                                                                      const ChannelLoss& loss) {
     main.post("channel_loss", [weak, consumer, loss] {
       const auto self = weak.lock();
-      if (self != nullptr && !self->abandoned_ && self->hosts(consumer))
-        self->owner_.on_channel_loss(consumer, loss);
+      if (self == nullptr || self->abandoned_) return;
+      // Of a task that is being cancelled nobody wants to hear it: its producers are, too.
+      const auto found = self->tasks_.find(consumer);
+      if (found == self->tasks_.end() || found->second.cancelling) return;
+      self->owner_.on_channel_loss(consumer, loss);
     });
   };
   auto task = build_task(job, std::move(built), deployment,

@@ -81,7 +81,8 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
   if (state_ == State::kGreeting) {
     if (!envelope.has_hello_reply()) return data_loss("no answer to the greeting");
     if (Status refused = from_proto(envelope.hello_reply().status()); !refused.ok()) {
-      return refused.with_context("the JobManager refuses the connection");
+      lose(refused.with_context("the JobManager refuses the connection"));
+      return Status();
     }
     state_ = State::kRegistering;
     proto::Envelope registration;
@@ -94,7 +95,8 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
     if (!envelope.has_register_reply()) return data_loss("no answer to the registration");
     const proto::RegisterReply& reply = envelope.register_reply();
     if (Status refused = from_proto(reply.status()); !refused.ok()) {
-      return refused.with_context("the JobManager refuses the registration");
+      lose(refused.with_context("the JobManager refuses the registration"));
+      return Status();
     }
     heartbeat_interval_ = heartbeat_duration(reply.heartbeat_interval_ms());
     heartbeat_timeout_ =

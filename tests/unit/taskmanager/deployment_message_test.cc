@@ -1,0 +1,54 @@
+#include "taskmanager/deployment_message.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/taskmanager/deployments.h"
+
+namespace freshet {
+namespace {
+
+using taskmanager_test::deployment;
+
+proto::DeployTasks good() {
+  return deployment(TaskManagerId{1}, Address{"127.0.0.1", 99}).deploy_tasks();
+}
+
+TEST(ParseDeploymentTest, TakesWhatIsWhole) {
+  const auto parsed = parse_deployment(good(), 1);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+  ASSERT_EQ(parsed->tasks.size(), 2u);
+  ASSERT_EQ(parsed->tasks[1].gates.size(), 1u);
+  EXPECT_EQ(parsed->tasks[1].gates[0]->locations[0].address.port, 99);
+  EXPECT_EQ(parsed->job.graph->vertices.size(), 2u);
+}
+
+TEST(ParseDeploymentTest, RefusesWhatNamesNothing) {
+  using Damage = void (*)(proto::DeployTasks&);
+  const Damage damages[] = {
+      [](proto::DeployTasks& m) { m.mutable_tasks(0)->mutable_attempt()->set_vertex(2); },
+      [](proto::DeployTasks& m) { m.mutable_tasks(0)->mutable_attempt()->set_subtask(1); },
+      [](proto::DeployTasks& m) {
+        m.mutable_tasks(0)->mutable_attempt()->mutable_job()->set_low(1);
+      },
+      [](proto::DeployTasks& m) { m.mutable_tasks(0)->set_slot(1); },
+      [](proto::DeployTasks& m) { m.mutable_tasks(0)->add_groups(0); },
+      [](proto::DeployTasks& m) { m.mutable_tasks(1)->clear_groups(); },
+      [](proto::DeployTasks& m) { m.mutable_tasks(1)->set_groups(0, 1); },
+      [](proto::DeployTasks& m) { *m.add_tasks() = m.tasks(0); },
+      [](proto::DeployTasks& m) { m.mutable_groups(0)->set_dataset(1); },
+      [](proto::DeployTasks& m) { m.mutable_groups(0)->mutable_producers(0)->set_end(2); },
+      [](proto::DeployTasks& m) { m.mutable_groups(0)->mutable_producers(0)->set_location(1); },
+      [](proto::DeployTasks& m) { m.mutable_groups(0)->clear_producers(); },
+      [](proto::DeployTasks& m) { m.mutable_groups(0)->mutable_task_managers(0)->set_port(70000); },
+      [](proto::DeployTasks& m) { m.mutable_job()->set_module_hash("../../etc/passwd"); },
+      [](proto::DeployTasks& m) { m.mutable_job()->clear_graph(); },
+  };
+  for (size_t i = 0; i < std::size(damages); i++) {
+    proto::DeployTasks message = good();
+    damages[i](message);
+    EXPECT_FALSE(parse_deployment(message, 1).ok()) << "damage " << i;
+  }
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,305 @@
+#include "taskmanager/task_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "network/local_transport.h"
+#include "runtime/base/manual_executor.h"
+#include "runtime/base/memory_file_system.h"
+#include "runtime/task/executor_task_runner.h"
+#include "runtime/task/replay.h"
+#include "tests/unit/taskmanager/deployments.h"
+#include "tests/unit/taskmanager/scripted_job_manager.h"
+
+namespace freshet {
+namespace {
+
+using taskmanager_test::attempt_of;
+using taskmanager_test::JobScript;
+using taskmanager_test::kJob;
+using taskmanager_test::kModule;
+using taskmanager_test::ScriptedJobManager;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A TaskExecutor and a scripted JobManager in one thread, over the in-process transport and the
+/// real data plane.
+class TaskExecutorTest : public ::testing::Test {
+ protected:
+  TaskExecutorTest() {
+    ShuffleEnvironment::Options options;
+    options.task_manager = TaskManagerId{77};
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = 1 << 20;
+    auto shuffle = ShuffleEnvironment::create(options, transport_);
+    EXPECT_TRUE(shuffle.ok()) << shuffle.status().to_string();
+    shuffle_ = std::move(shuffle).value();
+    manager_.blobs[content_hash(kModule)] = kModule;
+    TaskExecutor::Options task_executor;
+    task_executor.id = TaskManagerId{77};
+    task_executor.slots = 2;
+    task_executor.job_manager = manager_.address();
+    task_executor.state_directory = "/state";
+    task_executor.channel_hash = true;
+    executor_ = std::make_unique<TaskExecutor>(
+        task_executor,
+        TaskExecutor::Environment{transport_, main_, tasks_, main_, loader_, files_, clock_,
+                                  *random_, *shuffle_, nullptr, &recorder_,
+                                  [this](const Status& status) { fatal_.push_back(status); }});
+    main_.post("start", [this] { executor_->start(); });
+    main_.run_ready();
+  }
+
+  ~TaskExecutorTest() override {
+    bool stopped = false;
+    main_.post("stop", [&] { executor_->stop([&] { stopped = true; }); });
+    settle();
+    EXPECT_TRUE(stopped);
+    main_.post("destroy", [&] { executor_.reset(); });
+    main_.run_ready();
+    shuffle_->shut_down();
+    main_.run_ready();
+    EXPECT_EQ(shuffle_->free_bytes(), shuffle_->total_bytes());
+    shuffle_.reset();
+  }
+
+  void settle() { main_.advance(2s); }
+  void deploy(AttemptNumber attempt = 0) {
+    manager_.send(
+        taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address(), attempt));
+    settle();
+  }
+  template <class Fill>
+  void tell(Fill fill) {
+    proto::Envelope envelope;
+    fill(envelope);
+    manager_.send(envelope);
+    settle();
+  }
+  void cancel(AttemptNumber attempt = 0) {
+    tell([&](proto::Envelope& envelope) {
+      for (uint32_t vertex : {0, 1})
+        to_proto(attempt_of(vertex, attempt), envelope.mutable_cancel_tasks()->add_attempts());
+    });
+  }
+  void release() {
+    tell([](proto::Envelope& envelope) {
+      to_proto(kJob, envelope.mutable_release_job()->mutable_job());
+    });
+  }
+  std::string module_path() const { return "/state/modules/" + content_hash(kModule) + ".so"; }
+
+  ManualClock clock_;
+  ManualExecutor main_{clock_};
+  LocalTransport transport_{main_};
+  MemoryFileSystem files_;
+  ExecutorTaskRunner tasks_{main_};
+  std::unique_ptr<Random> random_ = make_seeded_random(5);
+  std::shared_ptr<JobScript> script_ = std::make_shared<JobScript>();
+  taskmanager_test::ScriptLoader loader_{script_};
+  MemoryTaskRecorder recorder_;
+  ScriptedJobManager manager_{transport_, main_, Address{"127.0.0.1", 0}};
+  std::unique_ptr<ShuffleEnvironment> shuffle_;
+  std::vector<Status> fatal_;
+  std::unique_ptr<TaskExecutor> executor_;
+};
+
+TEST_F(TaskExecutorTest, RegistersAndSendsHeartbeats) {
+  EXPECT_EQ(manager_.registrations, 1);
+  EXPECT_TRUE(executor_->registered());
+  main_.advance(3500ms);
+  EXPECT_EQ(manager_.heartbeats, 3);
+}
+
+TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
+  std::vector<uint64_t> received;
+  std::vector<std::string> log;
+  script_->received = &received;
+  script_->log = &log;
+  script_->committables = {"result"};
+  deploy();
+  EXPECT_EQ(received.size(), 100u);
+  EXPECT_EQ(manager_.states().size(), 6u);
+  EXPECT_THAT(manager_.states(), Contains("0/0#0 END_OF_DATA"));
+  const proto::TaskStateChanged* end = manager_.last(TaskState::kEndOfData);
+  ASSERT_NE(end, nullptr);
+  EXPECT_EQ(from_proto(end->attempt()), attempt_of(1));
+  ASSERT_EQ(end->committables_size(), 1);
+  EXPECT_EQ(end->progress().records_in(), 100u);
+  EXPECT_EQ(executor_->free_slots(), 1u);
+
+  tell([&](proto::Envelope& envelope) {
+    envelope.mutable_commit()->set_commit_id(9);
+    taskmanager_test::fill_job(envelope.mutable_commit()->mutable_job());
+    *envelope.mutable_commit()->add_committables() = end->committables(0);
+  });
+  ASSERT_TRUE(manager_.received.back().has_commit_done());
+  EXPECT_EQ(manager_.received.back().commit_done().commit_id(), 9u);
+  EXPECT_EQ(manager_.received.back().commit_done().status().code(), 0u);
+
+  tell([](proto::Envelope& envelope) {
+    for (uint32_t vertex : {0, 1})
+      to_proto(attempt_of(vertex), envelope.mutable_finish_tasks()->add_attempts());
+  });
+  EXPECT_THAT(manager_.states(), Contains("1/0#0 FINISHED"));
+  EXPECT_EQ(executor_->free_slots(), 2u);
+  EXPECT_TRUE(files_.files().contains(module_path()));
+
+  release();
+  EXPECT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_THAT(log, ElementsAre("commit result", "clean up"));
+  EXPECT_THAT(files_.files(), IsEmpty());
+}
+
+TEST_F(TaskExecutorTest, EveryTaskDoesTheSameWhenExecutedAgain) {
+  deploy();
+  cancel();
+  ASSERT_EQ(recorder_.recordings().size(), 2u);
+  const auto built = (*loader_.load("again"))->build({});
+  for (const auto& [attempt, recording] : recorder_.recordings()) {
+    const Status status =
+        verify_recording(*recording, taskmanager_test::job_graph(), *built, files_);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    EXPECT_GT(recording->decisions.decisions(), 1u);
+  }
+}
+
+TEST_F(TaskExecutorTest, CancelsAndRunsTheNextAttemptWithTheSameModule) {
+  script_->endless = true;
+  deploy();
+  EXPECT_THAT(manager_.states(), Contains("1/0#0 RUNNING"));
+  cancel();
+  EXPECT_EQ(manager_.states().back().substr(6), "CANCELED");
+  EXPECT_EQ(executor_->hosted_tasks(), 0u);
+  deploy(1);
+  EXPECT_THAT(manager_.states(), Contains("0/0#1 RUNNING"));
+  EXPECT_EQ(manager_.blobs_sent, 1);
+  EXPECT_EQ(loader_.loaded.size(), 1u);
+}
+
+TEST_F(TaskExecutorTest, ReportsTheOperatorThatThrew) {
+  script_->on_record = [] { throw std::runtime_error("no"); };
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->operator_name(), "sink");
+  EXPECT_EQ(from_proto(failed->cause()).code(), StatusCode::kUserError);
+}
+
+TEST_F(TaskExecutorTest, RefusesABuilderThatBuildsDifferently) {
+  script_->built_differently = 1;
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(from_proto(failed->cause()).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(failed->cause().message(), HasSubstr("fingerprint"));
+  EXPECT_EQ(executor_->hosted_tasks(), 0u);
+}
+
+TEST_F(TaskExecutorTest, ChecksASinkBeforeItsFirstAttemptOnly) {
+  script_->check = already_exists("/out exists");
+  script_->endless = true;
+  deploy();
+  EXPECT_THAT(
+      manager_.states(),
+      Contains("1/0#0 FAILED: " + invalid_argument("operator 'sink': /out exists").to_string()));
+  cancel();
+  deploy(1);
+  EXPECT_THAT(manager_.states(), Contains("1/0#1 RUNNING"));
+}
+
+TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsNotThere) {
+  manager_.blobs.clear();
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_THAT(failed->cause().message(), HasSubstr("no such blob"));
+}
+
+TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsDamaged) {
+  manager_.blobs[content_hash(kModule)] = "other bytes";
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(from_proto(failed->cause()).code(), StatusCode::kDataLoss);
+  EXPECT_THAT(loader_.loaded, IsEmpty());
+}
+
+TEST_F(TaskExecutorTest, EndsItsTasksAndRegistersAnewWhenTheJobManagerIsLost) {
+  script_->endless = true;
+  deploy();
+  EXPECT_EQ(executor_->hosted_tasks(), 2u);
+  const size_t said = manager_.received.size();
+  manager_.drop();
+  settle();
+  EXPECT_EQ(executor_->hosted_tasks(), 0u);
+  EXPECT_EQ(manager_.registrations, 2);
+  EXPECT_TRUE(executor_->registered());
+  EXPECT_EQ(manager_.received.size(),
+            said);  // Nothing of the old registration is said in the new one.
+}
+
+TEST_F(TaskExecutorTest, TakesAJobManagerThatDoesNotAnswerForLost) {
+  manager_.answer_heartbeats = false;
+  main_.advance(12s);
+  EXPECT_GE(manager_.registrations, 2);
+}
+
+TEST_F(TaskExecutorTest, GoesOnTryingLaterEachTime) {
+  manager_.welcome = failed_precondition("security.secret differs");
+  manager_.drop();
+  main_.advance(60s);
+  EXPECT_EQ(manager_.registrations, 1);
+  manager_.welcome = Status();
+  main_.advance(6s);
+  EXPECT_EQ(manager_.registrations, 2);
+}
+
+TEST_F(TaskExecutorTest, ClosesTheConnectionAfterABadMessage) {
+  for (const std::string& bytes : {std::string("\xff\xff\xff garbage"), std::string()}) {
+    const int before = manager_.registrations;
+    manager_.send_bytes(bytes);
+    settle();
+    EXPECT_EQ(manager_.registrations, before + 1);
+  }
+  proto::Envelope envelope =
+      taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address());
+  envelope.mutable_deploy_tasks()->mutable_tasks(0)->mutable_attempt()->set_subtask(4000);
+  const int before = manager_.registrations;
+  manager_.send(envelope);
+  settle();
+  EXPECT_EQ(manager_.registrations, before + 1);
+}
+
+TEST_F(TaskExecutorTest, CancelsATaskThatWaitsForItsModule) {
+  manager_.send(taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address()));
+  proto::Envelope envelope;
+  for (uint32_t vertex : {0, 1})
+    to_proto(attempt_of(vertex), envelope.mutable_cancel_tasks()->add_attempts());
+  manager_.send(envelope);
+  settle();
+  EXPECT_THAT(manager_.states(), ElementsAre("0/0#0 CANCELING", "0/0#0 CANCELED", "1/0#0 CANCELING",
+                                             "1/0#0 CANCELED"));
+}
+
+TEST_F(TaskExecutorTest, ReportsACommitThatFails) {
+  script_->commit = resource_exhausted("/out/part-0: no space");
+  tell([&](proto::Envelope& envelope) {
+    envelope.mutable_commit()->set_commit_id(3);
+    taskmanager_test::fill_job(envelope.mutable_commit()->mutable_job());
+    auto* committable = envelope.mutable_commit()->add_committables();
+    committable->set_operator_id(taskmanager_test::logical_graph().operators[1].id.value);
+  });
+  ASSERT_TRUE(manager_.received.back().has_commit_done());
+  EXPECT_THAT(manager_.received.back().commit_done().status().message(), HasSubstr("no space"));
+}
+
+TEST_F(TaskExecutorTest, AnswersTheReleaseOfAJobThatItNeverHad) {
+  release();
+  EXPECT_TRUE(manager_.received.back().has_job_released());
+}
+
+}  // namespace
+}  // namespace freshet
