@@ -25,8 +25,14 @@ class ChannelWriter {
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
   };
 
-  ChannelWriter(Shared* shared, uint32_t subpartition, PartitionQueues::Channel* channel)
-      : shared_(*shared), subpartition_(subpartition), channel_(channel) {}
+  ChannelWriter(Shared* shared, uint32_t subpartition, PartitionQueues::Channel* channel,
+                const ChannelPosition& start)
+      : shared_(*shared),
+        subpartition_(subpartition),
+        channel_(channel),
+        next_element_(start.elements),
+        hash_(start.hash),
+        hash_before_(start.hash) {}
 
   /// Lets the encoder write in place when there is room for that.
   void begin_record(EpochMillis timestamp, Encoder* encoder);

@@ -39,7 +39,7 @@ Status DatasetIndex::add_partition(const std::shared_ptr<PartitionQueues>& parti
 }
 
 PartitionQueues::Channel* DatasetIndex::create_channel(
-    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition) {
+    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition, uint64_t position) {
   std::vector<ReaderCall> calls;
   PartitionQueues::Channel* channel = nullptr;
   {
@@ -50,7 +50,7 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
       if (at != dataset->second.readers.end() && reads(*at->second, *partition))
         reader = at->second;
     }
-    channel = partition->create_channel(subpartition, reader, &calls);
+    channel = partition->create_channel(subpartition, position, reader, &calls);
   }
   tell(calls);
   return channel;

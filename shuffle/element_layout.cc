@@ -1,5 +1,7 @@
 #include "shuffle/element_layout.h"
 
+#include <algorithm>
+
 #include "runtime/base/hash.h"
 #include "shuffle/result_partition.h"
 
@@ -12,6 +14,13 @@ char* put_varint(char* out, uint64_t value) {
   }
   *out++ = static_cast<char>(value);
   return out;
+}
+
+ChannelPosition position_of(const std::vector<ChannelPosition>& positions, uint32_t peer) {
+  const auto at = std::lower_bound(
+      positions.begin(), positions.end(), peer,
+      [](const ChannelPosition& position, uint32_t p) { return position.peer < p; });
+  return at != positions.end() && at->peer == peer ? *at : ChannelPosition{peer, 0, 0};
 }
 
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,

@@ -30,7 +30,14 @@ class GateChannel {
     uint64_t bytes = 0;
   };
 
-  GateChannel(Shared* shared, uint32_t producer) : shared_(*shared), producer_(producer) {}
+  /// `source` says from which of the gate's sources it comes; `start` where it begins.
+  GateChannel(Shared* shared, size_t source, const ChannelPosition& start)
+      : shared_(*shared),
+        producer_(start.peer),
+        source_(source),
+        taken_(start.elements),
+        taken_hash_(start.hash),
+        verified_hash_(start.hash) {}
 
   void push(Buffer buffer) { queue_.push(std::move(buffer)); }
 
@@ -45,6 +52,7 @@ class GateChannel {
   bool at_buffer_start() const { return !has_current_; }
 
   uint32_t producer() const { return producer_; }
+  size_t source() const { return source_; }
   const Status& status() const { return status_; }
   bool inside_element() const { return assembling_; }
   ChannelPosition position() const { return {producer_, taken_, taken_hash_}; }
@@ -67,6 +75,7 @@ class GateChannel {
 
   Shared& shared_;
   const uint32_t producer_;
+  const size_t source_;
   BufferQueue queue_;
 
   bool has_current_ = false;

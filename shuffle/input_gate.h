@@ -48,9 +48,11 @@ class InputGate {
     std::vector<ProducerRange> producers;
     uint32_t fixed_record_size = 0;
     bool hash = false;
-    std::function<void()>
-        wake;  // On any thread: something can be taken, or the gate ended or failed.
-    std::function<void(const ChannelLoss&)> on_loss;  // On any thread.
+    std::vector<ChannelPosition> start;  // Rising; all other channels start with element 0.
+    // On any thread: something can be taken, or the gate ended or failed.
+    std::function<void()> wake;
+    // On any thread. Like `wake` it may still be running when release() returns.
+    std::function<void(const ChannelLoss&)> on_loss;
   };
 
   virtual ~InputGate() = default;
@@ -67,7 +69,8 @@ class InputGate {
   /// the next call of this function.
   virtual std::optional<Element> take_from(uint32_t producer) = 0;
 
-  /// True when every producer's data has ended and was taken.
+  /// True when every producer's data has ended and was taken. Ends come as ranges and are not given
+  /// out as elements.
   virtual bool ended() const = 0;
 
   /// Not ok after bytes that broke the protocol (a gap, a hash that differs); the task fails with

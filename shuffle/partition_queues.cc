@@ -101,10 +101,11 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
 }
 
 PartitionQueues::Channel* PartitionQueues::create_channel(
-    uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
+    uint32_t subpartition, uint64_t position, const std::shared_ptr<ChannelReader>& reader,
     std::vector<ReaderCall>* calls) {
   std::lock_guard lock(mutex_);
   Channel& channel = channels_.create(subpartition);
+  channel.position = position;
   if (!reader) return &channel;
   if (Status status = refusal(channel, *reader); !status.ok()) {
     calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));

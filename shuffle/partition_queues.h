@@ -82,7 +82,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   // Under the lock of the DatasetIndex:
 
   /// Makes the channel, with its reader if there is one (may be null).
-  Channel* create_channel(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
+  Channel* create_channel(uint32_t subpartition, uint64_t position,
+                          const std::shared_ptr<ChannelReader>& reader,
                           std::vector<ReaderCall>* calls);
   void attach(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
               std::vector<ReaderCall>* calls);

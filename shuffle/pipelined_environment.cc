@@ -220,6 +220,12 @@ Result<std::vector<GateInbox::Source>> PipelinedEnvironment::sources_of(
     sources[range.location].attachment.producers.push_back(
         {{range.begin, range.end}, range.attempt});
   }
+  for (const ChannelPosition& position : options.start) {
+    for (GateInbox::Source& source : sources) {
+      if (source.attachment.find(position.peer) == nullptr) continue;
+      source.attachment.positions.push_back({position.peer, position.elements});
+    }
+  }
   return sources;
 }
 
@@ -229,6 +235,7 @@ Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(
   GateReader::Options reader;
   reader.fixed_record_size = options.fixed_record_size;
   reader.hash = options.hash;
+  reader.start = options.start;
   for (const InputGate::ProducerRange& range : options.producers)
     reader.producer_count += range.end - range.begin;
   reader.producers_end = options.producers.empty() ? 0 : options.producers.back().end;

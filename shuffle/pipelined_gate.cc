@@ -25,7 +25,9 @@ GateReader::GateReader(Options options)
 GateChannel& GateReader::channel(uint32_t producer) {
   if (GateChannel* existing = channels_.find(producer)) [[likely]]
     return *existing;
-  return channels_.create(producer, &shared_, producer);
+  const size_t source = source_of(producer);
+  CHECK(source < options_.inbox->sources().size());  // The inbox lets no other through.
+  return channels_.create(producer, &shared_, source, position_of(options_.start, producer));
 }
 
 void GateReader::add(uint32_t producer, Buffer buffer) {
@@ -61,7 +63,7 @@ void GateReader::take_local(const std::shared_ptr<PartitionQueues>& partition) {
 
 bool GateReader::prepare(GateChannel* channel) {
   const bool ready = channel->prepare();
-  if (shared_.freed_bytes != 0) collect_credit(channel->producer());
+  if (shared_.freed_bytes != 0) collect_credit(*channel);
   if (!channel->status().ok() && status_.ok()) status_ = channel->status();
   return ready && status_.ok();
 }
@@ -73,13 +75,12 @@ size_t GateReader::source_of(uint32_t producer) const {
   return source;
 }
 
-void GateReader::collect_credit(uint32_t producer) {
+void GateReader::collect_credit(const GateChannel& channel) {
   const uint32_t bytes = std::exchange(shared_.freed_bytes, 0);
-  const size_t source = source_of(producer);
-  CHECK(source < options_.inbox->sources().size());
+  const size_t source = channel.source();
   if (options_.inbox->sources()[source].attachment.credit_bytes == 0) return;  // In this process.
   credit_bytes_ += bytes;
-  credits_.push_back({static_cast<uint32_t>(source), producer, bytes});
+  credits_.push_back({static_cast<uint32_t>(source), channel.producer(), bytes});
   if (credit_bytes_ >= kCreditBatchBytes || credits_.size() >= kCreditBatchEntries) flush_credit();
 }
 
@@ -139,7 +140,7 @@ std::optional<Element> GateReader::take_from(uint32_t producer) {
   }
   const Element element = from->take();
   if (from->at_buffer_start()) [[unlikely]] {
-    if (shared_.freed_bytes != 0) collect_credit(producer);
+    if (shared_.freed_bytes != 0) collect_credit(*from);
     // The end of a buffer is the end of the turn.
     if (turns_.size() > 1 && turns_.front() == from) {
       turns_.pop_front();

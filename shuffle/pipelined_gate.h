@@ -19,6 +19,7 @@ class GateReader {
   struct Options {
     uint32_t fixed_record_size = 0;
     bool hash = false;
+    std::vector<ChannelPosition> start;
     uint32_t producers_end = 0;  // One above the largest.
     uint64_t producer_count = 0;
     std::shared_ptr<GateInbox> inbox;
@@ -45,7 +46,7 @@ class GateReader {
   void take_local(const std::shared_ptr<PartitionQueues>& partition);
   void add(uint32_t producer, Buffer buffer);
   bool prepare(GateChannel* channel);
-  void collect_credit(uint32_t producer);
+  void collect_credit(const GateChannel& channel);
   void flush_credit();
   size_t source_of(uint32_t producer) const;
 

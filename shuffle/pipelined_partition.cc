@@ -26,6 +26,7 @@ Result<std::shared_ptr<ResultPartition>> PipelinedPartition::create(const Option
 PipelinedPartition::PipelinedPartition(const Options& options, Context context)
     : context_(std::move(context)),
       subpartitions_(options.subpartitions),
+      start_(options.start),
       account_(std::make_shared<MemoryAccount>(context_.budget_bytes, options.wake)),
       queues_(std::make_shared<PartitionQueues>(options.job, options.dataset, options.producer,
                                                 options.attempt, options.subpartitions)),
@@ -42,8 +43,10 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   // ChannelWriter::open_block.
   ++channel_count_;
   account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
+  const ChannelPosition start = position_of(start_, subpartition);
   return channels_.create(subpartition, &shared_, subpartition,
-                          context_.index->create_channel(queues_, subpartition));
+                          context_.index->create_channel(queues_, subpartition, start.elements),
+                          start);
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {

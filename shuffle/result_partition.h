@@ -21,6 +21,9 @@ struct ChannelPosition {
   bool operator==(const ChannelPosition&) const = default;
 };
 
+/// The position of `peer` in rising positions; element 0 when it is not there.
+ChannelPosition position_of(const std::vector<ChannelPosition>& positions, uint32_t peer);
+
 /// The rolling hash of a channel after one more element.
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
                       std::string_view payload);
@@ -42,6 +45,7 @@ class ResultPartition {
     uint32_t fixed_record_size = 0;  // Bytes of every record, or 0: a varint length precedes each.
     bool hash = false;               // Rolling hash per channel.
     std::function<void()> wake;      // Called on any thread when available() may have become true.
+    std::vector<ChannelPosition> start;      // Rising; all other channels start with element 0.
     std::function<uint64_t()> log_position;  // Gate of what is written now; empty: 0.
   };
 

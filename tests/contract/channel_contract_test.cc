@@ -197,6 +197,34 @@ TEST_P(ChannelContractTest, DoesNotFeedFromAnotherAttempt) {
   current->release();
 }
 
+TEST_P(ChannelContractTest, StartsWhereItIsTold) {
+  const ChannelPosition start{0, 1'000'000'000'000, 77};
+  auto options = rig().partition_options(0, 2);
+  options.hash = true;
+  options.start = {start};
+  auto partition = rig().partition(options);
+  auto gate_options = rig().gate_options(0, 1);
+  gate_options.hash = true;
+  gate_options.start = {start};
+  auto gate = rig().gate(gate_options);
+  auto elsewhere = rig().gate_options(1, 1);
+  elsewhere.start = {{0, 5, 0}};
+  auto refused = rig().gate(elsewhere);
+  write_record(*partition, 0, "next");
+  write_record(*partition, 1, "first");
+  partition->end_of_data();
+  std::vector<Received> received;
+  ASSERT_TRUE(drain_to_end(*gate, &received));
+  EXPECT_EQ(received.size(), 1u);
+  EXPECT_EQ(gate->positions().at(0).elements, start.elements + 1);
+  EXPECT_EQ(gate->positions().at(0), partition->positions().at(0));
+  ASSERT_TRUE(rig().wait_until([&] { return rig().signals().losses().size() == 1; }));
+  EXPECT_FALSE(refused->next_ready().has_value());
+  gate->release();
+  refused->release();
+  partition->release();
+}
+
 TEST_P(ChannelContractTest, KeepsOthersGoingWhenOneChannelIsSlow) {
   ChannelRig& rig = this->rig({.pool_bytes = 8u << 20, .gate_budget_bytes = 4096});
   auto partition = rig.partition(rig.partition_options(0, 2));
