@@ -51,8 +51,8 @@ class Environment {
   /// A setting of the job (`-D name=value`); `otherwise` when it was not given.
   std::string setting(const std::string& name, const std::string& otherwise = "") const;
 
-  /// `given` as the user who submits the job means it: relative to where the client runs, not to where a
-  /// TaskManager does. For every path or pattern that comes from an argument.
+  /// `given` as the user who submits the job means it: relative to where the client runs, not to
+  /// where a TaskManager does. For every path or pattern that comes from an argument.
   std::string path(const std::string& given) const;
   std::vector<std::string> paths(const std::vector<std::string>& given) const;
 
