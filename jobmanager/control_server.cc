@@ -6,6 +6,7 @@
 
 #include "jobmanager/control_messages.h"
 #include "runtime/base/log.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {
@@ -87,12 +88,12 @@ Status ControlServer::check_hello(const proto::Hello& hello) const {
   if (!equal_in_constant_time(hello.secret(), options_.secret)) {
     return failed_precondition("security.secret differs from the JobManager's");
   }
-  if (hello.protocol_version() != kControlProtocolVersion ||
+  if (hello.protocol_version() != kProtocolVersion ||
       hello.library_version() != options_.library_version) {
     return failed_precondition(fmt::format(
         "version {} (protocol {}) cannot talk to a JobManager of version {} (protocol {})",
         hello.library_version(), hello.protocol_version(), options_.library_version,
-        kControlProtocolVersion));
+        kProtocolVersion));
   }
   if (hello.role() < proto::Hello::TASK_MANAGER || hello.role() > proto::Hello::BLOB_CLIENT) {
     return invalid_argument("a peer of unknown kind");

@@ -12,6 +12,7 @@
 #include "jobmanager/control_server.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {

@@ -1,12 +1,11 @@
 #include "taskmanager/hello.h"
 
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {
 
-namespace {
-constexpr uint32_t kProtocolVersion = 1;
-}
+namespace {}
 
 std::string hello_message(HelloRole role, const std::string& library_version,
                           const std::string& secret) {

@@ -5,8 +5,7 @@
 #include <string_view>
 
 #include "runtime/api/environment.h"
-
-#define FRESHET_VERSION "0.1.0"
+#include "runtime/base/version.h"
 
 /// Raised with every change of a public header that sizes do not show, such as the order of virtual
 /// functions.

@@ -8,6 +8,7 @@
 #include "network/message_channel.h"
 #include "runtime/base/mailbox.h"
 #include "runtime/base/thread_executor.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr size_t kBlobChunkBytes = 1u << 20;
 constexpr uint64_t kHelloId = 0;
-constexpr uint32_t kProtocolVersion = 1;
 
 Status status_of(const proto::StatusProto& status) {
   if (status.code() == 0) return Status();

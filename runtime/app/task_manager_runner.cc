@@ -9,6 +9,7 @@
 
 #include "runtime/app/host_id.h"
 #include "runtime/base/log.h"
+#include "runtime/base/version.h"
 
 namespace freshet {
 

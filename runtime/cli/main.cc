@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/version.h"
 #include "runtime/cli/command.h"
 
 namespace freshet::cli {

@@ -2,13 +2,13 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet::sim {
 
 namespace {
 
-constexpr uint32_t kProtocolVersion = 1;
 constexpr Duration kConnectTimeout = 2s;
 constexpr Duration kRetry = 200ms;
 

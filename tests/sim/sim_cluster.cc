@@ -4,6 +4,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/version.h"
 #include "runtime/graph/logical_graph.h"
 #include "runtime/task/executor_task_runner.h"
 #include "runtime/task/replay.h"

@@ -10,6 +10,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 #include "tests/unit/jobmanager/test_jobs.h"
 
