@@ -1,0 +1,129 @@
+#include <atomic>
+
+#include "runtime/base/thread_executor.h"
+#include "tests/contract/channel_rig.h"
+
+namespace freshet {
+namespace {
+
+constexpr uint64_t kRecords = 200'000;
+
+class ChannelThreadsTest : public ::testing::TestWithParam<RigKind> {};
+
+/// A task of its own thread, run again after each wake-up.
+class Task : public std::enable_shared_from_this<Task> {
+ public:
+  virtual ~Task() = default;
+  explicit Task(Executor& executor) : executor_(executor) {}
+
+  void wake() {
+    if (scheduled_.exchange(true)) return;
+    executor_.post("step", [self = shared_from_this()] {
+      self->scheduled_.store(false);
+      self->step();
+    });
+  }
+  /// Once everything it uses is set; wake-ups before do nothing.
+  void start() {
+    scheduled_.store(false);
+    wake();
+  }
+  bool done() const { return done_.load(); }
+
+ protected:
+  virtual void step() = 0;
+  std::atomic<bool> done_{false};
+
+ private:
+  Executor& executor_;
+  std::atomic<bool> scheduled_{true};
+};
+
+class Producer final : public Task {
+ public:
+  using Task::Task;
+  std::shared_ptr<ResultPartition> partition;
+
+ private:
+  void step() override {
+    for (; next_ < kRecords; ++next_) {
+      if (!partition->available()) return;
+      partition->begin_record(next_ % kConsumers, INT64_MIN).write_fixed(next_);
+      partition->end_record();
+      if (next_ % 5000 == 0) partition->flush();
+    }
+    if (done_.load()) return;
+    partition->end_of_data();
+    done_.store(true);
+  }
+
+  static constexpr uint32_t kConsumers = 2;
+  uint64_t next_ = 0;
+};
+
+class Consumer final : public Task {
+ public:
+  using Task::Task;
+  std::shared_ptr<InputGate> gate;
+  std::atomic<uint64_t> records{0};
+  std::atomic<bool> in_order{true};
+
+ private:
+  void step() override {
+    while (const auto producer = gate->next_ready()) {
+      const auto element = gate->take_from(*producer);
+      Decoder decoder(element->payload);
+      const auto number = decoder.read_fixed<uint64_t>();
+      if (next_[*producer] != 0 && number != next_[*producer]) in_order.store(false);
+      next_[*producer] = number + 2;
+      records.fetch_add(1);
+    }
+    if (gate->ended()) done_.store(true);
+  }
+
+  uint64_t next_[2] = {0, 0};
+};
+
+TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
+  ManualClock clock;
+  ThreadExecutor threads[4] = {{"p0", clock}, {"p1", clock}, {"c0", clock}, {"c1", clock}};
+  ChannelRig rig(GetParam(), {.pool_bytes = 1u << 20, .gate_budget_bytes = 64u << 10});
+  std::vector<std::shared_ptr<Producer>> producers;
+  std::vector<std::shared_ptr<Consumer>> consumers;
+  for (uint32_t i = 0; i < 2; ++i) {
+    producers.push_back(std::make_shared<Producer>(threads[i]));
+    auto options = rig.partition_options(i, 2);
+    options.fixed_record_size = 8;
+    options.hash = true;
+    options.wake = [task = std::weak_ptr<Task>(producers[i])] {
+      if (auto strong = task.lock()) strong->wake();
+    };
+    producers[i]->partition = rig.partition(options);
+    producers[i]->start();
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    consumers.push_back(std::make_shared<Consumer>(threads[2 + i]));
+    auto options = rig.gate_options(i, 2);
+    options.fixed_record_size = 8;
+    options.hash = true;
+    options.wake = [task = std::weak_ptr<Task>(consumers[i])] {
+      if (auto strong = task.lock()) strong->wake();
+    };
+    consumers[i]->gate = rig.gate(options);
+    consumers[i]->start();
+  }
+  for (int round = 0; round < 60'000 && !(consumers[0]->done() && consumers[1]->done()); ++round)
+    rig.signals().wait();
+  for (ThreadExecutor& thread : threads) thread.stop();
+  EXPECT_TRUE(consumers[0]->done() && consumers[1]->done());
+  EXPECT_EQ(consumers[0]->records + consumers[1]->records, 2 * kRecords);
+  EXPECT_TRUE(consumers[0]->in_order && consumers[1]->in_order);
+  for (auto& consumer : consumers) consumer->gate->release();
+  for (auto& producer : producers) producer->partition->release();
+}
+
+INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelThreadsTest,
+                         ::testing::Values(RigKind::kLocal, RigKind::kRemoteTcp));
+
+}  // namespace
+}  // namespace freshet
