@@ -225,7 +225,11 @@ void SimCluster::break_things(uint32_t count, Duration span) {
 
 void SimCluster::break_one_thing() {
   const std::vector<SimProcess*> live = task_managers();
-  if (live.empty()) return;
+  if (live.empty()) {  // Nothing to break; the next one that is restarted.
+    world_.queue().add(world_.queue().now() + kSuperviseInterval, 0, "fault",
+                       [this] { break_one_thing(); });
+    return;
+  }
   ++faults_injected_;
   SimProcess& victim = *live[chaos_->below(live.size())];
   SimProcess* other = live[chaos_->below(live.size())];
