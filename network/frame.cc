@@ -62,6 +62,25 @@ void FrameHeader::encode_to(char* out) const {
   put(out, gate);
 }
 
+namespace {
+
+Status check_size(uint32_t payload_bytes) {
+  if (payload_bytes <= kFramePayloadBytesMax) return Status();
+  return data_loss(fmt::format("a frame with a payload of {} bytes; at most {} are allowed",
+                               payload_bytes, kFramePayloadBytesMax));
+}
+
+/// Garbage shows in its first bytes: what is too short to be a header must not keep a connection.
+Status check_start(std::string_view part) {
+  uint32_t payload_bytes = 0;
+  if (part.size() < sizeof(payload_bytes)) return Status();
+  const char* in = part.data();
+  get(in, payload_bytes);
+  return check_size(payload_bytes);
+}
+
+}  // namespace
+
 Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   if (bytes.size() < kFrameHeaderBytes) {
     return data_loss(
@@ -81,10 +100,7 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   get(in, header.first_element);
   get(in, header.hash);
   get(in, header.gate);
-  if (header.payload_bytes > kFramePayloadBytesMax) {
-    return data_loss(fmt::format("a frame with a payload of {} bytes; at most {} are allowed",
-                                 header.payload_bytes, kFramePayloadBytesMax));
-  }
+  if (Status size = check_size(header.payload_bytes); !size.ok()) return size;
   if (kind < static_cast<uint8_t>(FrameKind::kData) ||
       kind > static_cast<uint8_t>(FrameKind::kHello)) {
     return data_loss(fmt::format("a frame of unknown kind {}", kind));
@@ -105,7 +121,10 @@ bool FrameReader::complete_header(std::string_view& rest) {
     const size_t taken = std::min(rest.size(), kFrameHeaderBytes - kept_.size());
     kept_.append(rest.substr(0, taken));
     rest.remove_prefix(taken);
-    if (kept_.size() < kFrameHeaderBytes) return false;
+    if (kept_.size() < kFrameHeaderBytes) {
+      failure_ = check_start(kept_);
+      return false;
+    }
     whole = kept_;
   }
   Result<FrameHeader> decoded = FrameHeader::decode(whole);

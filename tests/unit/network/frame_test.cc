@@ -166,6 +166,11 @@ TEST(FrameReaderTest, StopsForGoodAtTheFirstError) {
   EXPECT_EQ(collector.frames().size(), some_frames().size());
 }
 
+TEST(FrameReaderTest, SeesGarbageThatIsShorterThanAHeader) {
+  Collector collector;
+  EXPECT_EQ(collector.feed("GET / HTTP/1.1\r\n").code(), StatusCode::kDataLoss);
+}
+
 TEST(FrameReaderTest, StopsWhenItsSinkRefuses) {
   FrameReader reader;
   int frames = 0;
