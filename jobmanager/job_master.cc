@@ -252,17 +252,45 @@ void JobMaster::on_progress(TaskManagerId from, const AttemptId& attempt,
 JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
                                         const ChannelsLostReport& report) {
   JobCommands commands;
-  const Execution* execution = current(from, report.consumer);
-  if (execution == nullptr || state_ != JobState::kRunning) return commands;
-  if (execution->state == TaskState::kEndOfData) return commands;  // It has all that it needs.
-  TaskFailure failure;
-  failure.subtasks.push_back(report.consumer.subtask);
-  failure.cause =
-      unavailable(report.cause.message())
-          .with_context("lost its channels from " + to_string(report.producer_task_manager));
-  fail(now, failure, commands);
+  const bool alive =
+      std::count(task_managers_.begin(), task_managers_.end(), report.producer_task_manager) > 0;
+  PendingLoss loss{now + (alive ? kLossPatience : Duration::zero()), from, report};
+  if (!matters(loss)) return commands;
+  std::erase_if(losses_, [this](const PendingLoss& old) { return !matters(old); });
+  const auto same = std::find_if(losses_.begin(), losses_.end(), [&](const PendingLoss& old) {
+    return old.report.consumer == report.consumer;
+  });
+  if (same == losses_.end()) {
+    losses_.push_back(std::move(loss));
+  } else if (loss.due < same->due) {
+    *same = std::move(loss);
+  }
+  std::stable_sort(losses_.begin(), losses_.end(),
+                   [](const PendingLoss& a, const PendingLoss& b) { return a.due < b.due; });
+  fail_for_losses(now, commands);
   advance(now, commands);
   return commands;
+}
+
+bool JobMaster::matters(const PendingLoss& loss) const {
+  const Execution* execution = current(loss.from, loss.report.consumer);
+  // At the end of its data a task has all that it needs.
+  return state_ == JobState::kRunning && execution != nullptr &&
+         execution->state != TaskState::kEndOfData && execution->state != TaskState::kCanceling;
+}
+
+void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {
+  while (!losses_.empty() && losses_.front().due <= now) {
+    const PendingLoss loss = std::move(losses_.front());
+    losses_.erase(losses_.begin());
+    if (!matters(loss)) continue;
+    TaskFailure failure;
+    failure.subtasks.push_back(loss.report.consumer.subtask);
+    failure.cause =
+        unavailable(loss.report.cause.message())
+            .with_context("lost its channels from " + to_string(loss.report.producer_task_manager));
+    fail(now, failure, commands);
+  }
 }
 
 uint64_t JobMaster::source_records() const {
@@ -482,6 +510,7 @@ std::optional<TimePoint> JobMaster::deadline() const {
   if (slot_deadline_) return slot_deadline_;
   if (state_ == JobState::kCommitting) return commits_.deadline();
   if (pending_restart_ && graph_.live_count() == 0) return pending_restart_->due;
+  if (!losses_.empty()) return losses_.front().due;
   return std::nullopt;
 }
 
@@ -500,6 +529,7 @@ JobCommands JobMaster::on_time(TimePoint now) {
     return commands;
   }
   if (state_ == JobState::kCommitting) pursue_commit(now, commands);
+  fail_for_losses(now, commands);
   advance(now, commands);
   return commands;
 }

@@ -60,6 +60,7 @@ class JobMaster {
     JobSubmission submission;
     Duration slot_timeout;  // From needing slots to having them; then the job fails.
   };
+  static constexpr Duration kLossPatience = 1s;
 
   /// The graph is one that from_proto() or build_job_graph() gave.
   JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff);
@@ -77,6 +78,8 @@ class JobMaster {
   /// The attempts of this job that a TaskManager runs, as its heartbeat says.
   JobCommands on_hosted(TimePoint now, TaskManagerId from, std::span<const AttemptId> hosted);
   void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
+  /// Often the trace of a failure whose report is still under way: the consumer fails only when
+  /// none came within kLossPatience, at once when the producers' TaskManager is gone.
   JobCommands on_channels_lost(TimePoint now, TaskManagerId from, const ChannelsLostReport&);
   JobCommands on_commit_done(TimePoint now, TaskManagerId from, uint64_t commit_id, const Status&);
 
@@ -110,6 +113,12 @@ class JobMaster {
         versions;  // Execution, and its version when decided.
   };
 
+  struct PendingLoss {
+    TimePoint due;
+    TaskManagerId from;
+    ChannelsLostReport report;
+  };
+
   void move(JobState to);
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
@@ -120,6 +129,8 @@ class JobMaster {
   void deploy_if_possible(TimePoint now, JobCommands&);
   void place(const JobVertex&, uint32_t first_slot);
 
+  bool matters(const PendingLoss&) const;
+  void fail_for_losses(TimePoint now, JobCommands&);
   void fail(TimePoint now, const TaskFailure&, JobCommands&);
   void begin_restart(TimePoint now, const FailoverPlan&, Duration delay, JobCommands&);
   void begin_failing(TimePoint now, const Status& cause, JobCommands&);
@@ -151,6 +162,7 @@ class JobMaster {
   std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Executions of the present attempt.
 
   std::optional<PendingRestart> pending_restart_;
+  std::vector<PendingLoss> losses_;  // In the order of their times, at most one per consumer.
   std::map<uint32_t, std::vector<JobCommittable>> committables_;  // By execution.
   CommitLedger commits_;
 };

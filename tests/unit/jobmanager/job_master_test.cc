@@ -163,6 +163,23 @@ TEST(JobMasterTest, LostChannelsFailTheirConsumerUnlessItHasEnded) {
   EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
 }
 
+TEST(JobMasterTest, LostChannelsWaitForTheReportOfTheFailureThatTheyAreATraceOf) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());
+  EXPECT_THAT(script.run("fail 0/0#0 it broke"), Contains("= RESTARTING"));
+  EXPECT_EQ(script.job().cause().message(), "source (1/2): it broke");
+  EXPECT_EQ(script.job().restarts(), 1u);
+}
+
+TEST(JobMasterTest, LostChannelsFailTheirConsumerWhenNoReportComes) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());
+  EXPECT_THAT(script.run("wait 999"), IsEmpty());
+  EXPECT_EQ(script.job().deadline(), script.now() + Duration(1ms));
+  EXPECT_THAT(script.run("wait 1"), Contains("= RESTARTING"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
+}
+
 TEST(JobMasterTest, NothingThatAFailedAttemptLeftIsPublished) {
   JobScript script = running_job();
   script.run_all({"state 1/0#0 END_OF_DATA stale", "fail 0/1#0 it broke", "all CANCELED"});

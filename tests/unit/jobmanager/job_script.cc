@@ -91,6 +91,7 @@ JobCommands JobScript::dispatch(std::istringstream& words, const std::string& ve
     std::optional<TaskManagerId> from;
     ChannelsLostReport report;
     report.consumer = attempt(rest_of(words), from);
+    report.producer_task_manager = from.value_or(TaskManagerId{});
     report.cause = unavailable("reset by peer");
     return job_->on_channels_lost(now_, place_of(report.consumer), report);
   }

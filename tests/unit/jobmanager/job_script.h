@@ -21,7 +21,8 @@ namespace freshet {
 ///   kInvalidArgument) hosted 1 0/0#0 1/0#0       channels_lost 1/0#0        commit_done 1 7
 ///   ok|error wait 100 (milliseconds)    cancel                     start
 ///
-/// `state 0/1#0@2` reports from TaskManager 2 instead of where the task is.
+/// `state 0/1#0@2` reports from TaskManager 2 instead of where the task is; `channels_lost 1/0#0@2`
+/// means channels from TaskManager 2 (otherwise from one that is gone).
 class JobScript {
  public:
   explicit JobScript(JobGraph graph, const Configuration& configuration = deterministic());
