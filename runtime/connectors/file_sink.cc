@@ -71,7 +71,7 @@ class FileWriter final : public Operator {
     files_ = &context.files();
     place_.attempt = context.attempt().attempt;
     place_.subtask = context.subtask();
-    throw_if_error(files_->create_directories(place_.attempt_directory()));
+    make_attempt_directory();
     file_ = value_or_throw(files_->create(place_.hidden_path()));
     lines_.reserve(kBufferBytes + kBufferBytes / 4);
   }
@@ -106,6 +106,22 @@ class FileWriter final : public Operator {
 
  private:
   static constexpr size_t kBufferBytes = 64 << 10;
+
+  /// The output directory appears together with the attempt's: another TaskManager, which looks
+  /// whether it existed before the job, must never see it empty.
+  void make_attempt_directory() {
+    if (!files_->info(place_.directory).ok()) {
+      AttemptFile prepared = place_;
+      const size_t name = place_.directory.rfind('/') + 1;
+      prepared.directory =
+          fmt::format("{}.{}.{}-{}", place_.directory.substr(0, name),
+                      place_.directory.substr(name), place_.attempt, place_.subtask);
+      throw_if_error(files_->create_directories(prepared.attempt_directory()));
+      (void)files_->rename(prepared.directory, place_.directory);  // Another subtask may be faster.
+      (void)files_->remove_all(prepared.directory);
+    }
+    throw_if_error(files_->create_directories(place_.attempt_directory()));
+  }
 
   void flush() {
     throw_if_error(file_->append(lines_));
