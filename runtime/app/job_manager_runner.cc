@@ -15,14 +15,20 @@ JobManagerRunner::JobManagerRunner(const Options& options, Transport& transport,
 
 JobManagerRunner::~JobManagerRunner() { stop(); }
 
-Result<Address> JobManagerRunner::start() { return job_manager_.start(); }
+Result<Address> JobManagerRunner::start() {
+  Result<Address> address = job_manager_.start();
+  started_ = address.ok();
+  return address;
+}
 
 void JobManagerRunner::stop() {
   if (stopped_) return;
   stopped_ = true;
-  std::promise<void> stopped;
-  job_manager_.stop([&stopped] { stopped.set_value(); });
-  stopped.get_future().wait();
+  if (started_) {
+    std::promise<void> stopped;
+    job_manager_.stop([&stopped] { stopped.set_value(); });
+    stopped.get_future().wait();
+  }
   io_.stop();
   main_.stop();
 }

@@ -39,6 +39,7 @@ class JobManagerRunner {
   ThreadExecutor main_;
   ThreadExecutor io_;
   JobManager job_manager_;
+  bool started_ = false;
   bool stopped_ = false;
 };
 

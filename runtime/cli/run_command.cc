@@ -122,10 +122,17 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
   return client.submit(job.submission);
 }
 
+/// What a job meets is shown as its progress; only what is wrong with this process itself is worth
+/// a line.
+void show_errors(void* /*context*/, LogLevel level, std::string_view line) {
+  if (level == LogLevel::kError && !line.starts_with("job_failed"))
+    fmt::print(stderr, "{}\n", line);
+}
+
 int run_local(const RunOptions& options, const Configuration& configuration,
               const PreparedJob& job) {
   SignalWaiter signals;
-  log_to_stderr(LogLevel::kError);  // What a job meets is shown as its progress.
+  log_to_sink(show_errors, nullptr);
   LocalCluster::Options local;
   local.configuration = configuration;
   local.slots = slots_needed(job.submission.graph);

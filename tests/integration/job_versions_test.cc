@@ -47,7 +47,7 @@ TEST_F(JobVersionsTest, RunAfterEachOtherInOneTaskManager) {
 }
 
 TEST_F(JobVersionsTest, RunBesideEachOtherInOneTaskManager) {
-  const std::string work = "50000000";
+  const std::string work = "20000000";
   FreshetProcess first(cluster_.command("run", tally("v1", directory_ / "v1", work)));
   FreshetProcess second(cluster_.command("run", tally("v2", directory_ / "v2", work)));
   const auto both_run = [&] {

@@ -48,7 +48,10 @@ std::string option(const ProcessHost::Command& command, const std::string& name)
 
 class ClusterSupervisorTest : public ::testing::Test {
  protected:
-  ClusterSupervisorTest() { options_.task_managers = 2; }
+  ClusterSupervisorTest() {
+    options_.task_managers = 2;
+    EXPECT_TRUE(files_.create_directories(directory_.path()).ok());
+  }
 
   void make() {
     options_.program = "/bin/freshet";

@@ -1,11 +1,10 @@
-// One job in two versions: the second knows a field more of the same Protobuf message, and what is global in the module has
-// another value. Both must live in one process, each with its own.
-
-#include "tally.pb.h"
+// One job in two versions: the second knows a field more of the same Protobuf message, and what is
+// global in the module has another value. Both must live in one process, each with its own.
 
 #include "runtime/api/job.h"
 #include "runtime/connectors/file_sink.h"
 #include "runtime/connectors/sequence.h"
+#include "tally.pb.h"
 
 namespace versions {
 
@@ -28,7 +27,8 @@ void set_version(Tally& tally) {
 
 std::string line_of(const Tally& tally) {
 #if TALLY_HAS_VERSION
-  return version_of_module + " " + tally.word() + " " + std::to_string(tally.count()) + " " + tally.version();
+  return version_of_module + " " + tally.word() + " " + std::to_string(tally.count()) + " " +
+         tally.version();
 #else
   return version_of_module + " " + tally.word() + " " + std::to_string(tally.count());
 #endif
@@ -43,20 +43,24 @@ uint64_t spin(uint64_t seed, int64_t rounds) {
 
 FRESHET_JOB(tally) {
   using namespace versions;
-  const int64_t rounds = env.arguments().integer_or("work", 0, "rounds of arithmetic per record", 0);
+  const int64_t rounds =
+      env.arguments().integer_or("work", 0, "rounds of arithmetic per record", 0);
   const std::string output = env.path(env.arguments().text("output", "directory to make"));
   env.from_source(freshet::sequence(1, 100))
       .map([rounds](int64_t number) {
         Counter<Tally>::made++;
         Tally tally;
-        tally.set_word(spin(static_cast<uint64_t>(number), rounds) == 42 ? "?" : "w" + std::to_string(number % 10));
+        tally.set_word(spin(static_cast<uint64_t>(number) + 1000, rounds) == 42
+                           ? "?"
+                           : "w" + std::to_string(number % 10));
         tally.set_count(1);
         set_version(tally);
         return tally;
       })
       .key_by([](const Tally& tally) { return tally.word(); })
-      .reduce([](Tally& so_far, const Tally& one) { so_far.set_count(so_far.count() + one.count()); },
-              freshet::Emit::final)
+      .reduce(
+          [](Tally& so_far, const Tally& one) { so_far.set_count(so_far.count() + one.count()); },
+          freshet::Emit::final)
       .uid("tally")
       .map([](const Tally& tally) { return line_of(tally); })
       .sink_to(freshet::file_sink<std::string>(output));
