@@ -69,7 +69,7 @@ const ConfigKey kCancellationTimeout{
 const ConfigKey kSplitBytes{"source.file.split-size", "8 mb",
                             "largest byte range of a text file that one reader takes at a time"};
 const ConfigKey kWorkingDirectory{"client.working-directory", "",
-                                  "what relative paths of a job are relative to; set by the client"};
+                                  "what a job's relative paths are relative to; set by the client"};
 }  // namespace config
 
 const std::vector<const ConfigKey*>& config_keys() {

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// The project's version; CMake reads it from here. Processes of different versions refuse each other.
+/// The project's version; CMake reads it from here. Processes of different versions refuse each
+/// other.
 #define FRESHET_VERSION "0.1.0"
 
 namespace freshet {

@@ -113,9 +113,9 @@ def check_includes(tree, path, text):
     code = source_text.blank(text, keep_strings=True)
     includes = [(source_text.line_of(code, m.start()), m.group(1), m.group(2)) for m in INCLUDE.finditer(code)]
     for line, quote, target in includes:
-        if quote == '"' and "/" not in target:
+        if quote == '"' and "/" not in target and not target.endswith(".pb.h"):  # A job's own messages.
             tree.report(path, line, "include-path", f'write the path of "{target}" from the root of the tree')
-        if target.endswith(".pb.h") and path.endswith(".h"):
+        if target.endswith(".pb.h") and path.endswith(".h") and not path.startswith("tests/"):
             tree.report(path, line, "pb-in-header", "declare the message; include its header in the .cc file")
         if target.startswith("asio") and not re.match(r"network/asio_\w+\.cc$", path):
             tree.report(path, line, "asio", "Asio is included by network/asio_*.cc only; use Transport")
