@@ -12,7 +12,9 @@ set(FRESHET_SANITIZE "" CACHE STRING "Sanitizers, as given to -fsanitize=")
 
 find_program(FRESHET_CCACHE ccache)
 if(FRESHET_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${FRESHET_CCACHE}")
+  # The settings that let ccache see through precompiled headers, and clones in other folders share their objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime
+    "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${FRESHET_CCACHE}")
 endif()
 find_program(FRESHET_MOLD mold)
 if(FRESHET_MOLD AND NOT FRESHET_ANALYZE)
@@ -22,6 +24,11 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 add_compile_options(-fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)
+endif()
+# Test code is run once per build: the time of its optimisation would never come back.
+set(FRESHET_TEST_OPTIONS -O0)
 
 # Warnings are for our own code: generated and foreign code is SYSTEM.
 add_library(freshet_warnings INTERFACE)
