@@ -76,7 +76,7 @@ class ControlClient::Session final : public MessageChannel::Handler {
   }
 
   /// Connects and introduces itself; waits for the answer.
-  Status open() {
+  Status introduce() {
     const Reply reply = wait_for([this](ReplyHandler done) {
       pending_[kHelloId] = Pending{std::move(done), TimerId{}};
       transport_.connect(options_.job_manager, options_.connect_timeout, [this](auto connection) {
@@ -204,7 +204,7 @@ Result<std::unique_ptr<ControlClient>> ControlClient::connect(const Options& opt
                                                               Transport& transport,
                                                               const Clock& clock) {
   auto session = std::make_unique<Session>(options, transport, clock);
-  RETURN_IF_ERROR(session->open());
+  RETURN_IF_ERROR(session->introduce());
   return std::unique_ptr<ControlClient>(new ControlClient(std::move(session)));
 }
 

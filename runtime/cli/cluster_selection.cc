@@ -64,7 +64,7 @@ ClusterConnection::ClusterConnection()
 
 ClusterConnection::~ClusterConnection() = default;
 
-Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(
+Result<std::unique_ptr<ClusterConnection>> ClusterConnection::connect(
     const ClusterSelection& selection) {
   ASSIGN_OR_RETURN(const Address address, selection.address());
   std::unique_ptr<ClusterConnection> connection(new ClusterConnection());

@@ -30,7 +30,7 @@ Result<std::string> state_directory_or_default(const std::string& given);
 /// A connection, with the transport that it needs.
 class ClusterConnection {
  public:
-  static Result<std::unique_ptr<ClusterConnection>> open(const ClusterSelection&);
+  static Result<std::unique_ptr<ClusterConnection>> connect(const ClusterSelection&);
   ~ClusterConnection();
 
   ControlClient& client() { return *client_; }

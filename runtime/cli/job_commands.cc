@@ -22,7 +22,7 @@ Status list_jobs(const ListOptions& options) {
   ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
   ClusterSelection selection = options.cluster;
   selection.secret = configuration.text(config::kSecret);
-  ASSIGN_OR_RETURN(const auto connection, ClusterConnection::open(selection));
+  ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   ASSIGN_OR_RETURN(const auto jobs, connection->client().list());
   if (jobs.empty()) {
     fmt::print("No jobs.\n");
@@ -46,7 +46,7 @@ Status cancel_job(const CancelOptions& options) {
   ASSIGN_OR_RETURN(const JobId job, JobId::parse(options.job));
   ClusterSelection selection = options.cluster;
   selection.secret = configuration.text(config::kSecret);
-  ASSIGN_OR_RETURN(const auto connection, ClusterConnection::open(selection));
+  ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   RETURN_IF_ERROR(connection->client().cancel(job));
   fmt::print("Cancelling job {}.\n", job.to_string());
   return Status();

@@ -154,7 +154,7 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
   SignalWaiter signals;
   ClusterSelection selection = options.cluster;
   selection.secret = configuration.text(config::kSecret);
-  const auto connection = ClusterConnection::open(selection);
+  const auto connection = ClusterConnection::connect(selection);
   if (!connection.ok()) return fail(connection.status());
   ControlClient& client = (*connection)->client();
   const TimePoint submitted = (*connection)->clock().now();
