@@ -20,10 +20,10 @@ class EdgeType;         // runtime/operators/edge_type.h
 
 /// What a builder is given, everywhere the same: its result must depend on nothing else.
 struct BuildOptions {
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
   uint32_t parallelism = 1;
   RuntimeMode mode = RuntimeMode::kStreaming;
-  std::map<std::string, std::string> configuration;
+  std::map<std::string, std::string> configuration = {};
   bool operator==(const BuildOptions&) const = default;
 };
 
