@@ -22,7 +22,7 @@ if(FRESHET_MOLD AND NOT FRESHET_ANALYZE)
 endif()
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")  # Under sanitizers, optimising costs more time than it saves in tests.
 add_compile_options(-fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-fpch-preprocess)
