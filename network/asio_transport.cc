@@ -39,6 +39,7 @@ constexpr Duration kAcceptPause = 50ms;  // After an error such as a lack of des
 constexpr int kKeepAliveIdleSeconds = 10;
 constexpr int kKeepAliveIntervalSeconds = 5;
 constexpr int kKeepAliveProbes = 3;
+constexpr int kUnacknowledgedMillisMax = 15'000;  // Keepalive is silent while bytes are under way.
 
 /// Something on a loop that has to end before the loop can.
 class LoopMember {
@@ -140,6 +141,7 @@ void set_options(tcp::socket& socket) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMillisMax);
 }
 
 /// Members without remark belong to the loop's thread once the object is shared.
