@@ -8,18 +8,35 @@
 
 namespace freshet {
 
+namespace {
+
+/// Bytes behind the kind of an event; 0 for what is no event that travels.
+size_t event_field_bytes(uint8_t kind) {
+  switch (static_cast<ElementKind>(kind)) {
+    case ElementKind::kWatermark:
+      return 8;
+    case ElementKind::kStatus:
+      return 1;
+    case ElementKind::kBarrier:
+      return 16;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
 Status GateInbox::check_shape(const FrameHeader& header, std::string_view payload) {
   if (payload.empty()) return data_loss("a frame without a payload");
   if (header.kind == FrameKind::kEvent) {
     const auto kind = static_cast<uint8_t>(payload[0]);
-    const bool known = kind == static_cast<uint8_t>(ElementKind::kWatermark) ||
-                       kind == static_cast<uint8_t>(ElementKind::kStatus) ||
-                       kind == static_cast<uint8_t>(ElementKind::kBarrier);
+    const size_t field_bytes = event_field_bytes(kind);
+    const bool whole = field_bytes != 0 && payload.size() == 1 + field_bytes;
     const uint32_t numbered = kind == static_cast<uint8_t>(ElementKind::kBarrier) ? 0 : 1;
-    if (known && header.block_class == 0 && header.elements_started == numbered &&
+    if (whole && header.block_class == 0 && header.elements_started == numbered &&
         header.flags == 0)
       return Status();
-    return data_loss(fmt::format("a malformed event of kind {}", kind));
+    return data_loss(fmt::format("a malformed event of kind {} in {} bytes", kind, payload.size()));
   }
   const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
   if (charge != block_bytes_for(charge) || payload.size() > charge) {

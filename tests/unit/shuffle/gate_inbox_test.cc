@@ -190,6 +190,29 @@ TEST_F(GateInboxTest, RefusesFramesThatCannotBe) {
   EXPECT_FALSE(give(header, payload).ok());
 }
 
+TEST_F(GateInboxTest, RefusesEventsOfAnotherLength) {
+  const auto event = [&](ElementKind kind, size_t field_bytes) {
+    FrameHeader header;
+    header.kind = FrameKind::kEvent;
+    header.producer_attempt = 2;
+    header.elements_started = kind == ElementKind::kBarrier ? 0 : 1;
+    return give(header, std::string(1, static_cast<char>(kind)) + std::string(field_bytes, '0'));
+  };
+  const std::vector<std::pair<ElementKind, size_t>> lengths = {
+      {ElementKind::kWatermark, 8}, {ElementKind::kStatus, 1}, {ElementKind::kBarrier, 16}};
+  for (const auto& [kind, bytes] : lengths) {
+    for (size_t given = 0; given <= 32; ++given) {
+      if (given == bytes) continue;
+      EXPECT_EQ(event(kind, given).code(), StatusCode::kDataLoss) << given;
+    }
+  }
+  EXPECT_EQ(event(ElementKind::kEndOfData, 0).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(event(ElementKind::kRecord, 8).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(take_all(), 0u);
+  EXPECT_TRUE(reader_->status().ok()) << reader_->status().to_string();
+  EXPECT_TRUE(event(ElementKind::kBarrier, 16).ok());
+}
+
 TEST_F(GateInboxTest, FailsWhenMoreOrFewerElementsComeThanAnnounced) {
   std::string payload;
   FrameHeader header = frame(0, 0, 3, &payload);
