@@ -46,7 +46,7 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
   JobRecord& added = *jobs_.emplace_back(std::move(record));
   const TimePoint now = mailbox_.now();
   for (const TaskManagerInfo& info : resources_.task_managers()) {
-    apply(added, added.master->on_task_manager_registered(now, info.id));
+    apply(added, added.master->on_task_manager_registered(now, info));
   }
   apply(added, added.master->start(now));
   settle();
@@ -68,7 +68,7 @@ void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
   resources_.add(info);
   for (const auto& record : jobs_) {
     if (record->ended != 0) continue;
-    apply(*record, record->master->on_task_manager_registered(mailbox_.now(), info.id));
+    apply(*record, record->master->on_task_manager_registered(mailbox_.now(), info));
   }
   settle();
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jobmanager/deployment.h"
+#include "network/transport.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 
@@ -119,22 +120,33 @@ std::string JobMaster::waiting_for() const {
 // ---- TaskManagers
 // ---------------------------------------------------------------------------------
 
-JobCommands JobMaster::on_task_manager_registered(TimePoint now, TaskManagerId task_manager) {
+std::string JobMaster::describe(TaskManagerId task_manager) const {
+  const auto it = known_.find(task_manager);
+  if (it == known_.end() || it->second.name.empty()) return to_string(task_manager);
+  const TaskManagerInfo& info = it->second;
+  return fmt::format("{} ({}, {})", info.name, to_string(task_manager),
+                     Address{info.data_host, info.data_port}.to_string());
+}
+
+JobCommands JobMaster::on_task_manager_registered(TimePoint now, const TaskManagerInfo& info) {
   JobCommands commands;
-  const auto it = std::find(task_managers_.begin(), task_managers_.end(), task_manager);
-  if (it == task_managers_.end()) task_managers_.push_back(task_manager);
+  const auto it = std::find(task_managers_.begin(), task_managers_.end(), info.id);
+  if (it == task_managers_.end()) task_managers_.push_back(info.id);
+  known_[info.id] = info;
   if (state_ == JobState::kCommitting) pursue_commit(now, commands);
   return commands;
 }
 
 JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, const Status& why) {
   JobCommands commands;
+  const std::string who = describe(lost);
   std::erase(task_managers_, lost);
+  known_.erase(lost);
   if (is_terminal(state_)) return commands;
   std::erase_if(slots_.slots, [&](const Slot& slot) { return slot.task_manager == lost; });
   const auto tasks = deployed_.extract(lost);
   TaskFailure failure;
-  failure.cause = Status(StatusCode::kUnavailable, why.message()).with_context(to_string(lost));
+  failure.cause = unavailable(why.message()).with_context(who + " was lost");
   failure.task_manager = lost;
   if (!tasks.empty()) {
     for (const uint32_t index : tasks.mapped()) {
@@ -176,7 +188,7 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
   const auto tasks = deployed_.find(from);
   if (tasks == deployed_.end() || state_ == JobState::kCommitting) return commands;
   TaskFailure failure;
-  failure.cause = unavailable(to_string(from) + " does not run tasks any more that it had started");
+  failure.cause = unavailable(describe(from) + " does not run tasks any more that it had started");
   for (const uint32_t index : tasks->second) {
     const Execution& execution = graph_.at(index);
     const AttemptId attempt{id(), graph_.subtask_at(index), execution.attempt};
@@ -288,7 +300,7 @@ void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {
     failure.subtasks.push_back(loss.report.consumer.subtask);
     failure.cause =
         unavailable(loss.report.cause.message())
-            .with_context("lost its channels from " + to_string(loss.report.producer_task_manager));
+            .with_context("lost its channels from " + describe(loss.report.producer_task_manager));
     fail(now, failure, commands);
   }
 }
@@ -305,7 +317,11 @@ uint64_t JobMaster::source_records() const {
 
 std::string JobMaster::describe(SubtaskId subtask) const {
   const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
-  return fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+  std::string text =
+      fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+  const auto it = known_.find(graph_.at(subtask).task_manager);
+  if (it != known_.end() && !it->second.name.empty()) text += " on " + it->second.name;
+  return text;
 }
 
 // ---- States of the job
@@ -508,7 +524,10 @@ void JobMaster::finish(JobCommands& commands) {
 std::optional<TimePoint> JobMaster::deadline() const {
   if (is_terminal(state_)) return std::nullopt;
   if (slot_deadline_) return slot_deadline_;
-  if (state_ == JobState::kCommitting) return commits_.deadline();
+  if (state_ == JobState::kCommitting) {
+    // Nothing can be sent to nobody: the next registration is what it waits for.
+    return task_managers_.empty() ? std::nullopt : commits_.deadline();
+  }
   if (pending_restart_ && graph_.live_count() == 0) return pending_restart_->due;
   if (!losses_.empty()) return losses_.front().due;
   return std::nullopt;

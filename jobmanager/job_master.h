@@ -68,7 +68,7 @@ class JobMaster {
   /// Once, before every other event.
   JobCommands start(TimePoint now);
 
-  JobCommands on_task_manager_registered(TimePoint now, TaskManagerId);
+  JobCommands on_task_manager_registered(TimePoint now, const TaskManagerInfo&);
   /// Closed connection or silence: all that it ran is gone, as one failure.
   JobCommands on_task_manager_lost(TimePoint now, TaskManagerId, const Status& why);
   /// All slots of the job, absolute.
@@ -122,6 +122,9 @@ class JobMaster {
   void move(JobState to);
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
+  /// `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`; only the id of one that is unknown.
+  std::string describe(TaskManagerId) const;
+  /// `sink (2/4) on taskmanager-2`
   std::string describe(SubtaskId) const;
   std::string describe_slots() const;
 
@@ -159,6 +162,7 @@ class JobMaster {
   std::optional<TimePoint> slot_deadline_;  // While it waits for slots.
 
   std::vector<TaskManagerId> task_managers_;                 // Registered ones, in that order.
+  std::map<TaskManagerId, TaskManagerInfo> known_;           // The same ones.
   std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Executions of the present attempt.
 
   std::optional<PendingRestart> pending_restart_;

@@ -69,7 +69,7 @@ class RandomCluster {
     info.id = id;
     info.slots = 2;
     resources_.add(info);
-    carry_out(job_->on_task_manager_registered(now_, id));
+    carry_out(job_->on_task_manager_registered(now_, info));
   }
 
   void lose_one() {
@@ -91,6 +91,10 @@ class RandomCluster {
     now_ += Duration(random_->below(20'000'000));
     const auto due = job_->deadline();
     if (due && *due <= now_) carry_out(job_->on_time(now_));
+    if (const auto next = job_->deadline(); next && *next <= now_) {
+      fail("the job waits for a time that has passed");
+      return;
+    }
     if (faults && random_->one_in(60)) return lose_one();
     if (faults && random_->one_in(30) && task_managers_.size() < 5) return add_task_manager();
     if (task_managers_.empty()) return add_task_manager();
@@ -130,7 +134,7 @@ class RandomCluster {
     } else if (const auto* finish = std::get_if<job_commands::FinishTasks>(&command)) {
       for (const AttemptId& attempt : finish->attempts) task_manager.tasks.erase(attempt);
     } else if (const auto* commit = std::get_if<job_commands::Commit>(&command)) {
-      const bool good = !random_->one_in(20);
+      const bool good = !random_->one_in(8);
       if (good) {
         for (const auto& committable : commit->committables) published_.insert(committable.payload);
       }

@@ -78,7 +78,7 @@ TEST(JobMasterTest, RestartsAfterAFailureWithNewAttempts) {
   JobScript script = running_job();
   EXPECT_THAT(script.run("fail 0/1#0 it broke"),
               ElementsAre("cancel tm=1 0/0#0 1/0#0", "cancel tm=2 1/1#0", "= RESTARTING"));
-  EXPECT_EQ(script.job().cause().message(), "source (2/2): it broke");
+  EXPECT_EQ(script.job().cause().message(), "source (2/2) on taskmanager-2: it broke");
   script.run_all({"state 0/0#0 CANCELED", "state 1/0#0 CANCELED"});
   EXPECT_THAT(script.run("state 1/1#0 CANCELED"),
               ElementsAre("require_slots 2", HasSubstr("deploy tm=1 0/0#1@0 1/0#1@0"),
@@ -114,7 +114,8 @@ TEST(JobMasterTest, SlotTimeoutOfARestartNamesTheFailureBefore) {
   script.run_all({"lose 2", "all CANCELED", "slots 1:0 cluster=1"});
   EXPECT_THAT(script.run("wait 10000"), Contains("= FAILED"));
   EXPECT_THAT(script.job().cause().message(), HasSubstr("needs 2 slots, the cluster has 1"));
-  EXPECT_THAT(script.job().cause().message(), HasSubstr("tm-0000000000000002: gone"));
+  EXPECT_THAT(script.job().cause().message(),
+              HasSubstr("taskmanager-2 (tm-0000000000000002, 10.0.0.7:7002) was lost: gone"));
 }
 
 TEST(JobMasterTest, RefusalOfADeploymentIsNotRestarted) {
@@ -130,7 +131,8 @@ TEST(JobMasterTest, FailsWhenItsStrategyRefuses) {
   JobScript script = running_job(without_restart());
   EXPECT_THAT(script.run("fail 1/0#0 boom"), Contains("= FAILING"));
   EXPECT_THAT(script.run("all CANCELED"), Contains("= FAILED"));
-  EXPECT_THAT(script.job().cause().message(), HasSubstr("sink (1/2): boom (not restarted: none"));
+  EXPECT_THAT(script.job().cause().message(),
+              HasSubstr("sink (1/2) on taskmanager-1: boom (not restarted: none"));
 }
 
 TEST(JobMasterTest, IgnoresWhatIsStaleDoubledOrFromElsewhere) {
@@ -151,7 +153,7 @@ TEST(JobMasterTest, FailureOfATaskThatIsCanceledIsNoFailure) {
   JobScript script = running_job();
   script.run("fail 0/1#0 first");
   EXPECT_THAT(script.run("fail 0/0#0 second"), IsEmpty());
-  EXPECT_EQ(script.job().cause().message(), "source (2/2): first");
+  EXPECT_EQ(script.job().cause().message(), "source (2/2) on taskmanager-2: first");
   EXPECT_EQ(script.job().restarts(), 1u);
 }
 
@@ -167,17 +169,19 @@ TEST(JobMasterTest, LostChannelsWaitForTheReportOfTheFailureThatTheyAreATraceOf)
   JobScript script = running_job();
   EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());
   EXPECT_THAT(script.run("fail 0/0#0 it broke"), Contains("= RESTARTING"));
-  EXPECT_EQ(script.job().cause().message(), "source (1/2): it broke");
+  EXPECT_EQ(script.job().cause().message(), "source (1/2) on taskmanager-1: it broke");
   EXPECT_EQ(script.job().restarts(), 1u);
 }
 
 TEST(JobMasterTest, LostChannelsFailTheirConsumerWhenNoReportComes) {
   JobScript script = running_job();
-  EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());
+  EXPECT_THAT(script.run("channels_lost 1/0#0@2"), IsEmpty());
   EXPECT_THAT(script.run("wait 999"), IsEmpty());
   EXPECT_EQ(script.job().deadline(), script.now() + Duration(1ms));
   EXPECT_THAT(script.run("wait 1"), Contains("= RESTARTING"));
-  EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
+  EXPECT_EQ(script.job().cause().message(),
+            "sink (1/2) on taskmanager-1: lost its channels from taskmanager-2 "
+            "(tm-0000000000000002, 10.0.0.7:7002): reset by peer");
 }
 
 TEST(JobMasterTest, NothingThatAFailedAttemptLeftIsPublished) {
@@ -257,6 +261,18 @@ TEST(JobMasterTest, CommitThatFailsIsRepeatedAndThenFailsTheJob) {
   EXPECT_THAT(script.run("commit_done 1 5 error"), Contains("= FAILING"));
   EXPECT_THAT(script.run("all CANCELED"), Contains("= FAILED"));
   EXPECT_THAT(script.job().cause().message(), HasSubstr("no space on /out"));
+}
+
+TEST(JobMasterTest, CommitThatFailedWaitsForATaskManagerWithoutADeadline) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA", "commit_done 1 1 error"});
+  EXPECT_TRUE(script.job().deadline());
+  script.run_all({"lose 1", "lose 2"});
+  EXPECT_FALSE(script.job().deadline());
+  script.run("wait 5000");
+  EXPECT_EQ(script.job().waiting_for(), "a TaskManager");
+  EXPECT_THAT(script.run("register 5"), ElementsAre("commit tm=5 id=2 a"));
+  EXPECT_THAT(script.run("commit_done 5 2 ok"), Contains("= FINISHED"));
 }
 
 TEST(JobMasterTest, HeartbeatsReconcileWhatRuns) {

@@ -82,7 +82,12 @@ JobCommands JobScript::dispatch(std::istringstream& words, const std::string& ve
   if (verb == "all") return all(parse_task_state(rest_of(words)));
   if (verb == "wait" && words >> id) return wait(Duration(id * 1'000'000));
   if (verb == "register" && words >> id) {
-    return job_->on_task_manager_registered(now_, TaskManagerId{id});
+    TaskManagerInfo info;
+    info.id = TaskManagerId{id};
+    info.name = "taskmanager-" + std::to_string(id);
+    info.data_host = "10.0.0.7";
+    info.data_port = static_cast<uint16_t>(7000 + id);
+    return job_->on_task_manager_registered(now_, info);
   }
   if (verb == "lose" && words >> id) {
     return job_->on_task_manager_lost(now_, TaskManagerId{id}, unavailable("gone"));
