@@ -484,6 +484,7 @@ void JobMaster::begin_commit(TimePoint now, JobCommands& commands) {
 }
 
 void JobMaster::pursue_commit(TimePoint now, JobCommands& commands) {
+  commits_.expire(now);
   if (commits_.failure()) {
     begin_failing(now, *commits_.failure(), commands);
     return;

@@ -275,6 +275,31 @@ TEST(JobMasterTest, CommitThatFailedWaitsForATaskManagerWithoutADeadline) {
   EXPECT_THAT(script.run("commit_done 5 2 ok"), Contains("= FINISHED"));
 }
 
+TEST(JobMasterTest, CommitThatIsNotAnsweredGoesToAnotherTaskManager) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA"});
+  EXPECT_THAT(script.run("wait 59999"), IsEmpty());
+  EXPECT_THAT(script.run("wait 1"), ElementsAre("commit tm=2 id=2 a"));
+  EXPECT_THAT(script.run("commit_done 1 1 error"), IsEmpty());  // Too late.
+  EXPECT_THAT(script.run("commit_done 2 2 ok"), Contains("= FINISHED"));
+}
+
+TEST(JobMasterTest, LateSuccessOfACommitCounts) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA", "wait 60000"});
+  EXPECT_THAT(script.run("commit_done 1 1 ok"), Contains("= FINISHED"));
+}
+
+TEST(JobMasterTest, CommitThatNobodyAnswersFailsTheJob) {
+  JobScript script = running_job();
+  script.run_all({"state 1/0#0 END_OF_DATA a", "all END_OF_DATA"});
+  EXPECT_THAT(script.run("wait 299999"),
+              ElementsAre("commit tm=2 id=2 a", "commit tm=1 id=3 a", "commit tm=2 id=4 a",
+                          "commit tm=1 id=5 a"));
+  EXPECT_THAT(script.run("wait 1"), Contains("= FAILING"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("did not answer within"));
+}
+
 TEST(JobMasterTest, HeartbeatsReconcileWhatRuns) {
   JobScript script = running_job();
   EXPECT_THAT(script.run("hosted 1 0/0#0 1/0#0"), IsEmpty());
