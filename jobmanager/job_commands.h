@@ -21,7 +21,8 @@ struct JobCommittable {
 /// What a JobMaster wants done, in this order. Plain values; the shell makes messages of them.
 namespace job_commands {
 
-/// Absolute total from now on; 0 gives all slots back.
+/// Absolute total from now on; 0: the job has ended, and its slots are free when their TaskManagers
+/// have released it.
 struct RequireSlots {
   uint32_t total = 0;
 };

@@ -128,6 +128,11 @@ void JobDispatcher::on_commit_done(TaskManagerId from, JobId job, uint64_t commi
   settle();
 }
 
+void JobDispatcher::on_job_released(TaskManagerId from, JobId job) {
+  resources_.release(job, from);
+  settle();
+}
+
 const JobRecord* JobDispatcher::find(JobId id) const {
   for (const auto& record : jobs_) {
     if (record->master->id() == id) return record.get();

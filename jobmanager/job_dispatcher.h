@@ -62,6 +62,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
   void on_channels_lost(TaskManagerId from, const ChannelsLostReport&);
   void on_commit_done(TaskManagerId from, JobId, uint64_t commit_id, const Status&);
+  void on_job_released(TaskManagerId from, JobId);
 
   /// In the order of submission.
   const std::vector<std::unique_ptr<JobRecord>>& jobs() const { return jobs_; }

@@ -214,6 +214,7 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
       jobs_->on_channels_lost(id, control_messages::read(envelope.channels_lost()));
       return Status();
     case proto::Envelope::kJobReleased:
+      jobs_->on_job_released(id, control_messages::read(envelope.job_released().job()));
       return Status();
     default:
       return not_expected(PeerRole::kTaskManager);

@@ -15,20 +15,24 @@ void ResourceManager::remove(TaskManagerId id) {
   cluster_changed_ = true;
   for (Requirement& requirement : requirements_) {
     const auto on_it = [&](const Slot& slot) { return slot.task_manager == id; };
-    if (std::erase_if(requirement.held, on_it) != 0) changed_.insert(requirement.job);
+    const bool changed = std::erase_if(requirement.held, on_it) != 0;
+    if (changed && !requirement.ended) changed_.insert(requirement.job);
   }
+  drop_ended();
 }
 
 void ResourceManager::require(JobId job, uint32_t total) {
   Requirement* requirement = find_requirement(job);
   if (total == 0) {
     if (requirement == nullptr) return;
-    requirements_.erase(requirements_.begin() + (requirement - requirements_.data()));
+    requirement->total = 0;
+    requirement->ended = true;
     changed_.erase(job);
-    cluster_changed_ = true;
+    drop_ended();
     return;
   }
-  if (requirement == nullptr) requirement = &requirements_.emplace_back(Requirement{job, 0, {}});
+  if (requirement == nullptr) requirement = &requirements_.emplace_back();
+  requirement->job = job;
   if (requirement->total == total) return;
   requirement->total = total;
   changed_.insert(job);
@@ -38,11 +42,24 @@ void ResourceManager::require(JobId job, uint32_t total) {
   }
 }
 
+void ResourceManager::release(JobId job, TaskManagerId id) {
+  Requirement* requirement = find_requirement(job);
+  if (requirement == nullptr || !requirement->ended) return;
+  const auto on_it = [&](const Slot& slot) { return slot.task_manager == id; };
+  if (std::erase_if(requirement->held, on_it) != 0) cluster_changed_ = true;
+  drop_ended();
+}
+
+void ResourceManager::drop_ended() {
+  std::erase_if(requirements_, [](const Requirement& r) { return r.ended && r.held.empty(); });
+}
+
 std::vector<JobId> ResourceManager::assign() {
   std::vector<JobId> to_tell;
   if (!cluster_changed_ && changed_.empty()) return to_tell;
   uint32_t free = free_count();
   for (Requirement& requirement : requirements_) {
+    if (requirement.ended) continue;
     const auto missing = requirement.total - static_cast<uint32_t>(requirement.held.size());
     const bool given = missing > 0 && missing <= free;
     if (given) {

@@ -49,9 +49,14 @@ class ResourceManager {
   /// Its slots are taken from their jobs. Nothing happens when there is none.
   void remove(TaskManagerId);
 
-  /// The total that a job needs from now on; idempotent. 0 gives all back and forgets the job.
-  /// Below what it holds, the last are taken.
+  /// The total that a job needs from now on; idempotent. Below what it holds, the last are taken.
+  /// 0 ends the job: what it holds stays taken until its TaskManager has released it or is lost,
+  /// because its tasks may still run there.
   void require(JobId, uint32_t total);
+
+  /// The TaskManager has nothing of the job any more: frees what an ended job holds there. Ignored
+  /// of a job that has not ended.
+  void release(JobId, TaskManagerId);
 
   /// Gives out what can be given, in the order in which jobs first asked, and returns the jobs that
   /// should look at slots_of() again: their slots changed, or they lack some and the cluster
@@ -72,6 +77,7 @@ class ResourceManager {
     JobId job;
     uint32_t total = 0;
     std::vector<Slot> held;
+    bool ended = false;
   };
   struct FreeSlots {
     size_t position = 0;  // In task_managers_.
@@ -80,6 +86,7 @@ class ResourceManager {
 
   Requirement* find_requirement(JobId);
   std::vector<FreeSlots> free_by_task_manager() const;
+  void drop_ended();
   void give(Requirement&, uint32_t missing);
   void sort_held(Requirement&) const;
 

@@ -217,6 +217,12 @@ class JobManagerTest : public testing::Test {
   }
 
   JobState state_of(JobId id) {
+  static void released(Peer& peer, JobId id) {
+    proto::Envelope envelope;
+    fill(envelope.mutable_job_released()->mutable_job(), id);
+    peer.send(envelope);
+  }
+
     const JobRecord* record = job_manager_->jobs().find(id);
     return record != nullptr ? record->master->state() : JobState::kCreated;
   }
@@ -266,9 +272,31 @@ TEST_F(JobManagerTest, RunsAJobFromSubmissionToItsEnd) {
   EXPECT_EQ(reply.job().state(), static_cast<uint32_t>(JobState::kFinished));
   EXPECT_GT(reply.job().ended_epoch_ms(), 0);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 4u);
+  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 2u);
+  released(*first, id);
+  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 3u);
+  released(*second, id);
 }
 
 TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
+TEST_F(JobManagerTest, DeploysAWaitingJobWhenTheSlotsOfTheLastOneAreReleased) {
+  auto worker = task_manager(1);
+  auto user = client();
+  const JobId ends = submit(*user);
+  const auto deployed = deployment(*worker);
+  const JobId waits = submit(*user);
+  report(*worker, deployed, TaskState::kEndOfData);
+  ASSERT_EQ(state_of(ends), JobState::kFinished);
+  report(*worker, deployed, TaskState::kFinished);
+  EXPECT_EQ(state_of(waits), JobState::kCreated);
+  EXPECT_FALSE(worker->received(proto::Envelope::kDeployTasks));
+  released(*worker, waits);  // It has not ended: says nothing.
+  EXPECT_EQ(state_of(waits), JobState::kCreated);
+  released(*worker, ends);
+  EXPECT_EQ(state_of(waits), JobState::kRunning);
+  EXPECT_TRUE(worker->received(proto::Envelope::kDeployTasks));
+}
+
   auto first = task_manager(1);
   auto second = task_manager(2);
   auto user = client();

@@ -117,9 +117,52 @@ TEST(ResourceManagerTest, ReleasedSlotsGoToTheNextJob) {
   manager.require(kOther, 2);
   manager.assign();
   manager.require(kJob, 0);
+  manager.release(kJob, TaskManagerId{1});
   EXPECT_THAT(manager.assign(), ElementsAre(kOther));
   EXPECT_EQ(manager.slots_of(kOther).slots.size(), 2u);
   EXPECT_THAT(manager.slots_of(kJob).slots, IsEmpty());
+}
+
+TEST(ResourceManagerTest, SlotsOfAnEndedJobStayTakenUntilTheirTaskManagerReleasedThem) {
+  ResourceManager manager;
+  manager.add(task_manager(1, 1));
+  manager.add(task_manager(2, 1));
+  manager.require(kJob, 2);
+  manager.require(kOther, 1);
+  manager.assign();
+  manager.require(kJob, 0);
+  EXPECT_THAT(manager.assign(), IsEmpty());
+  EXPECT_EQ(manager.free_count(), 0u);
+  manager.release(kJob, TaskManagerId{2});
+  EXPECT_THAT(manager.assign(), ElementsAre(kOther));
+  EXPECT_THAT(places(manager, kOther), ElementsAre(Place(2, 0)));
+  EXPECT_EQ(manager.free_slots_of(TaskManagerId{1}), 0u);
+  manager.release(kJob, TaskManagerId{1});
+  EXPECT_EQ(manager.free_slots_of(TaskManagerId{1}), 1u);
+}
+
+TEST(ResourceManagerTest, SlotsOfAnEndedJobAreGoneWithTheirTaskManager) {
+  ResourceManager manager;
+  manager.add(task_manager(1, 1));
+  manager.require(kJob, 1);
+  manager.require(kOther, 1);
+  manager.assign();
+  manager.require(kJob, 0);
+  manager.add(task_manager(1, 1));
+  EXPECT_THAT(manager.assign(), ElementsAre(kOther));
+  EXPECT_THAT(places(manager, kOther), ElementsAre(Place(1, 0)));
+  manager.release(kJob, TaskManagerId{1});
+  EXPECT_THAT(places(manager, kOther), ElementsAre(Place(1, 0)));
+}
+
+TEST(ResourceManagerTest, AJobThatGoesOnIsNotReleased) {
+  ResourceManager manager;
+  manager.add(task_manager(1, 1));
+  manager.require(kJob, 1);
+  manager.assign();
+  manager.release(kJob, TaskManagerId{1});
+  EXPECT_THAT(manager.assign(), IsEmpty());
+  EXPECT_THAT(places(manager, kJob), ElementsAre(Place(1, 0)));
 }
 
 }  // namespace
