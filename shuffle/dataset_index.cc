@@ -46,9 +46,11 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
     std::lock_guard lock(mutex_);
     std::shared_ptr<ChannelReader> reader;
     if (const auto dataset = datasets_.find(key_of(*partition)); dataset != datasets_.end()) {
-      const auto at = dataset->second.readers.find(subpartition);
-      if (at != dataset->second.readers.end() && reads(*at->second, *partition))
-        reader = at->second;
+      const auto& readers = dataset->second.readers;
+      for (auto at = readers.lower_bound(Place{subpartition, 0});
+           at != readers.end() && at->first.subpartition == subpartition && !reader; ++at) {
+        if (reads(*at->second, *partition)) reader = at->second;
+      }
     }
     channel = partition->create_channel(subpartition, position, reader, &calls);
   }
@@ -61,8 +63,8 @@ void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partiti
   {
     std::lock_guard lock(mutex_);
     partition->set_ended();
-    for (const auto& [subpartition, reader] : datasets_[key_of(*partition)].readers) {
-      if (reads(*reader, *partition)) partition->tell_end(subpartition, reader, &calls);
+    for (const auto& [place, reader] : datasets_[key_of(*partition)].readers) {
+      if (reads(*reader, *partition)) partition->tell_end(place.subpartition, reader, &calls);
     }
   }
   tell(calls);
@@ -74,8 +76,8 @@ void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& part
   {
     std::lock_guard lock(mutex_);
     Dataset& dataset = datasets_[key_of(*partition)];
-    for (const auto& [subpartition, reader] : dataset.readers) {
-      if (reads(*reader, *partition)) partition->tell_release(subpartition, reader, &calls);
+    for (const auto& [place, reader] : dataset.readers) {
+      if (reads(*reader, *partition)) partition->tell_release(place.subpartition, reader, &calls);
     }
     dropped = partition->clear();
     dataset.partitions.erase({partition->producer(), partition->attempt()});
@@ -91,7 +93,7 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   {
     std::lock_guard lock(mutex_);
     Dataset& dataset = datasets_[Key{wanted.job, wanted.dataset}];
-    std::shared_ptr<ChannelReader>& place = dataset.readers[wanted.subpartition];
+    std::shared_ptr<ChannelReader>& place = dataset.readers[place_of(*reader)];
     if (place && place->attachment().consumer.attempt > wanted.consumer.attempt) {
       return aborted(
           fmt::format("attempt {} of the consumer of subpartition {} is attached already",
@@ -123,7 +125,7 @@ void DatasetIndex::detach(const ChannelReader& reader) {
   const Key key{attachment.job, attachment.dataset};
   const auto dataset = datasets_.find(key);
   if (dataset == datasets_.end()) return;
-  const auto at = dataset->second.readers.find(attachment.subpartition);
+  const auto at = dataset->second.readers.find(place_of(reader));
   if (at == dataset->second.readers.end() || at->second.get() != &reader) return;
   for_each_attached(dataset->second, reader, [&](PartitionQueues& partition) {
     partition.detach(attachment.subpartition, &reader);

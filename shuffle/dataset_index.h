@@ -48,13 +48,23 @@ class DatasetIndex {
     DatasetId dataset;
     auto operator<=>(const Key&) const = default;
   };
+  struct Place {
+    uint32_t subpartition = 0;
+    uint32_t consumer = 0;
+    auto operator<=>(const Place&) const = default;
+  };
   struct Dataset {
     std::map<std::pair<uint32_t, AttemptNumber>, std::shared_ptr<PartitionQueues>> partitions;
-    std::map<uint32_t, std::shared_ptr<ChannelReader>> readers;  // By subpartition.
+    // By place. On a pointwise edge several consumers read the same subpartition, each of other
+    // producers.
+    std::map<Place, std::shared_ptr<ChannelReader>> readers;
   };
 
   static Key key_of(const PartitionQueues& partition) {
     return {partition.job(), partition.dataset()};
+  }
+  static Place place_of(const ChannelReader& reader) {
+    return {reader.attachment().subpartition, reader.attachment().consumer.subtask.index};
   }
   static bool reads(const ChannelReader& reader, const PartitionQueues& partition);
   template <class Visit>
