@@ -117,6 +117,12 @@ std::string ReplayingDecisions::external(const std::function<std::string()>&) {
   return decision ? std::string(decision->bytes) : std::string();
 }
 
+bool ReplayingDecisions::only_last_left() const {
+  DecisionLogReader rest = log_;
+  if (rest.peek()) rest.pop();
+  return !rest.peek().has_value();
+}
+
 Status ReplayingDecisions::status() const { return diverged_.ok() ? log_.status() : diverged_; }
 
 }  // namespace freshet

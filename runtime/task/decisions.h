@@ -103,6 +103,10 @@ class ReplayingDecisions final : public Decisions {
   /// True when every decision was used.
   bool exhausted() const { return !log_.peek().has_value(); }
 
+  /// True when every decision was used, but perhaps for a last one, on which the task died before
+  /// it acted.
+  bool only_last_left() const;
+
  private:
   bool possible(const Decision&, const Offers&);
   std::optional<Decision> expect(DecisionKind);

@@ -78,10 +78,9 @@ void CapturePartition::add(uint32_t subpartition, RecordedElement element) {
   CHECK(!ended_);
   unflushed_ = true;
   if (element.kind != ElementKind::kBarrier) {
-    ChannelPosition& position = positions_[subpartition];
-    position.peer = subpartition;
-    position.elements++;
-    position.hash = rolling_hash(position.hash, element.kind, element.timestamp, element.payload);
+    std::vector<uint64_t>& hashes = hashes_[subpartition];
+    const uint64_t before = hashes.empty() ? 0 : hashes.back();
+    hashes.push_back(rolling_hash(before, element.kind, element.timestamp, element.payload));
   }
   if (keep_elements_) elements_[subpartition].push_back(std::move(element));
 }
@@ -93,8 +92,17 @@ void CapturePartition::end_of_data() {
 
 std::vector<ChannelPosition> CapturePartition::positions() const {
   std::vector<ChannelPosition> positions;
-  for (const auto& [subpartition, position] : positions_) positions.push_back(position);
+  for (const auto& [subpartition, hashes] : hashes_)
+    positions.push_back({subpartition, hashes.size(), hashes.back()});
   return positions;
+}
+
+std::optional<ChannelPosition> CapturePartition::position_at(uint32_t subpartition,
+                                                             uint64_t elements) const {
+  if (elements == 0) return ChannelPosition{subpartition, 0, 0};
+  const auto hashes = hashes_.find(subpartition);
+  if (hashes == hashes_.end() || hashes->second.size() < elements) return std::nullopt;
+  return ChannelPosition{subpartition, elements, hashes->second[elements - 1]};
 }
 
 namespace {
@@ -132,24 +140,25 @@ class ReadOnlyFiles final : public FileSystem {
   FileSystem& files_;
 };
 
-class FailureListener final : public TaskListener {
+class SilentListener final : public TaskListener {
  public:
-  void on_state(TaskStateChange change) override {
-    if (change.state == TaskState::kFailed) cause = change.cause;
-  }
-  Status cause;
+  void on_state(TaskStateChange) override {}
 };
 
-Status compare(const AttemptId& attempt, uint32_t output,
-               const std::vector<ChannelPosition>& recorded,
-               const std::vector<ChannelPosition>& repeated) {
+std::string name_of(const AttemptId& attempt) { return "task " + to_string(attempt); }
+
+/// What it sent until its partitions were released, against what it sent now.
+Status compare_output(const AttemptId& attempt, uint32_t output,
+                      const std::vector<ChannelPosition>& recorded,
+                      const CapturePartition& repeated) {
   const auto where = [&](uint32_t subpartition) {
-    return "task " + to_string(attempt) + ", output " + std::to_string(output) + ", subpartition " +
+    return name_of(attempt) + ", output " + std::to_string(output) + ", subpartition " +
            std::to_string(subpartition) + ": ";
   };
   std::map<uint32_t, std::pair<ChannelPosition, ChannelPosition>> both;
   for (const ChannelPosition& position : recorded) both[position.peer].first = position;
-  for (const ChannelPosition& position : repeated) both[position.peer].second = position;
+  for (const ChannelPosition& position : repeated.positions())
+    both[position.peer].second = position;
   for (const auto& [subpartition, pair] : both) {
     if (pair.first.elements != pair.second.elements) {
       return data_loss(where(subpartition) + std::to_string(pair.first.elements) +
@@ -163,46 +172,92 @@ Status compare(const AttemptId& attempt, uint32_t output,
   return Status();
 }
 
-}  // namespace
+/// Decisions are logged before they are acted on: every element that was taken is taken again.
+Status compare_input(const AttemptId& attempt, uint32_t index, const RecordedInput& recorded,
+                     const InputGate& repeated) {
+  const std::vector<ChannelPosition> positions = repeated.positions();
+  for (const auto& [producer, elements] : recorded.channels) {
+    const uint64_t taken = position_of(positions, producer).elements;
+    if (taken == elements.size()) continue;
+    return data_loss(name_of(attempt) + " took " + std::to_string(elements.size()) +
+                     " elements of producer " + std::to_string(producer) + " of input " +
+                     std::to_string(index) + ", executed again " + std::to_string(taken));
+  }
+  return Status();
+}
 
-Status verify_recording(const TaskRecording& recording, const JobGraph& graph,
-                        std::shared_ptr<const BuiltJob> built, FileSystem& files) {
-  const VertexId vertex = recording.attempt.subtask.vertex;
+std::vector<std::shared_ptr<InputGate>> recorded_gates(const TaskRecording& recording,
+                                                       const JobGraph& graph) {
   std::vector<std::shared_ptr<InputGate>> gates;
-  for (size_t i = 0; i < graph.inputs_of(vertex).size(); i++) {
+  for (size_t i = 0; i < graph.inputs_of(recording.attempt.subtask.vertex).size(); i++) {
     const auto recorded = recording.inputs.find(i);
     gates.push_back(std::make_shared<ReplayGate>(
         recorded == recording.inputs.end() ? RecordedInput{} : recorded->second));
   }
-  std::vector<std::shared_ptr<ResultPartition>> partitions;
-  for (DatasetId dataset : graph.outputs_of(vertex)) {
+  return gates;
+}
+
+std::vector<std::shared_ptr<CapturePartition>> empty_partitions(const AttemptId& attempt,
+                                                                const JobGraph& graph) {
+  std::vector<std::shared_ptr<CapturePartition>> partitions;
+  for (DatasetId dataset : graph.outputs_of(attempt.subtask.vertex)) {
     const JobEdge& edge = graph.edges[dataset.value];
     const IndexRange consumers = consumers_of_producer(
-        edge.partitioning, recording.attempt.subtask.index,
-        graph.vertices[vertex.value].parallelism, graph.vertices[edge.consumer.value].parallelism);
+        edge.partitioning, attempt.subtask.index, graph.vertices[edge.producer.value].parallelism,
+        graph.vertices[edge.consumer.value].parallelism);
     partitions.push_back(std::make_shared<CapturePartition>(consumers.size(), false));
   }
+  return partitions;
+}
+
+/// Steps until nothing is left to do.
+Status execute(const TaskRecording& recording, const JobGraph& graph,
+               std::shared_ptr<const BuiltJob> built, FileSystem& files,
+               const std::vector<std::shared_ptr<InputGate>>& gates,
+               const std::vector<std::shared_ptr<CapturePartition>>& partitions) {
   ManualClock clock;
   ReadOnlyFiles read_only(files);
-  const auto listener = std::make_shared<FailureListener>();
+  const auto listener = std::make_shared<SilentListener>();
   auto decisions = std::make_unique<ReplayingDecisions>(recording.decisions.bytes());
   const ReplayingDecisions& replaying = *decisions;
   StreamTask task({recording.attempt, std::make_shared<const JobGraph>(graph), std::move(built),
                    recording.settings},
                   {clock, read_only, nullptr, listener}, std::move(decisions));
-  task.connect(std::move(gates), partitions);
+  task.connect(gates, {partitions.begin(), partitions.end()});
   while (task.step() == StepResult::kWorked) {
   }
-  if (Status status = replaying.status(); !status.ok()) {
-    return status.with_context("task " + to_string(recording.attempt) +
-                               " cannot be executed again");
+  Status status = replaying.status();
+  if (status.ok() && !replaying.only_last_left()) {
+    status = data_loss("it does not come to the end of its decisions");
   }
-  for (size_t i = 0; i < partitions.size(); i++) {
-    const auto recorded = recording.outputs.find(i);
-    if (recorded == recording.outputs.end()) continue;
-    RETURN_IF_ERROR(compare(recording.attempt, i, recorded->second, partitions[i]->positions()));
+  if (status.ok()) return status;
+  return status.with_context(name_of(recording.attempt) + " cannot be executed again");
+}
+
+}  // namespace
+
+Result<std::vector<std::shared_ptr<CapturePartition>>> repeat_recording(
+    const TaskRecording& recording, const JobGraph& graph, std::shared_ptr<const BuiltJob> built,
+    FileSystem& files) {
+  const AttemptId& attempt = recording.attempt;
+  const auto gates = recorded_gates(recording, graph);
+  auto partitions = empty_partitions(attempt, graph);
+  // A task that never ran decided nothing, and sends nothing.
+  if (!recording.decisions.bytes().empty()) {
+    RETURN_IF_ERROR(execute(recording, graph, std::move(built), files, gates, partitions));
   }
-  return Status();
+  for (const auto& [index, recorded] : recording.inputs) {
+    RETURN_IF_ERROR(compare_input(attempt, index, recorded, *gates.at(index)));
+  }
+  for (const auto& [index, recorded] : recording.outputs) {
+    RETURN_IF_ERROR(compare_output(attempt, index, recorded, *partitions.at(index)));
+  }
+  return partitions;
+}
+
+Status verify_recording(const TaskRecording& recording, const JobGraph& graph,
+                        std::shared_ptr<const BuiltJob> built, FileSystem& files) {
+  return repeat_recording(recording, graph, std::move(built), files).status();
 }
 
 }  // namespace freshet

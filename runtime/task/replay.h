@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ class CapturePartition final : public ResultPartition {
   uint64_t bytes_written() const override { return bytes_; }
   void release() override { released_ = true; }
 
+  /// The position of a channel when it had `elements` of them; none when it never had so many.
+  std::optional<ChannelPosition> position_at(uint32_t subpartition, uint64_t elements) const;
+
   /// For tests of back pressure.
   void set_available(bool available) { available_ = available; }
   const std::vector<RecordedElement>& elements(uint32_t subpartition) {
@@ -72,7 +76,7 @@ class CapturePartition final : public ResultPartition {
   Encoder encoder_;
   uint32_t current_ = 0;
   EpochMillis timestamp_ = 0;
-  std::map<uint32_t, ChannelPosition> positions_;
+  std::map<uint32_t, std::vector<uint64_t>> hashes_;  // Of each channel, after each element.
   std::map<uint32_t, std::vector<RecordedElement>> elements_;
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
@@ -82,10 +86,16 @@ class CapturePartition final : public ResultPartition {
   bool released_ = false;
 };
 
-/// Executes a recorded task again, alone, from its decisions and inputs, and compares how many
-/// elements it sent on each channel and their hashes (where hashes were recorded). kDataLoss says
-/// where they differ: something chose otherwise, past Decisions. Files are read through `files`;
-/// what the task writes goes nowhere.
+/// Executes a recorded task again, alone, from its decisions and inputs, and gives its outputs, by
+/// index of the partition, as they are then. kDataLoss says what is not as it was: decisions that
+/// cannot be followed, an element that was taken and is not now, and for partitions that were
+/// released in good order other numbers of elements or other hashes (where hashes were recorded).
+/// Then something chose otherwise, past Decisions. A last decision that the task died on may be
+/// left over. Files are read through `files`; what the task writes goes nowhere.
+Result<std::vector<std::shared_ptr<CapturePartition>>> repeat_recording(
+    const TaskRecording&, const JobGraph&, std::shared_ptr<const BuiltJob>, FileSystem& files);
+
+/// The same, for who needs no outputs.
 Status verify_recording(const TaskRecording&, const JobGraph&, std::shared_ptr<const BuiltJob>,
                         FileSystem& files);
 

@@ -8,35 +8,45 @@ namespace {
 
 class RecordingGate final : public InputGate {
  public:
-  RecordingGate(std::shared_ptr<InputGate> gate, RecordedInput& to)
-      : gate_(std::move(gate)), to_(to) {}
+  RecordingGate(std::shared_ptr<InputGate> gate, RecordedInput& to,
+                const std::function<bool()>& alive)
+      : gate_(std::move(gate)), to_(to), alive_(alive) {}
 
   std::optional<uint32_t> next_ready() override { return gate_->next_ready(); }
   void ready(std::vector<uint32_t>* producers) override { gate_->ready(producers); }
   std::optional<Element> take_from(uint32_t producer) override {
     std::optional<Element> element = gate_->take_from(producer);
-    if (element) {
+    if (element && alive_()) {
       to_.channels[producer].push_back(
           {element->kind, element->timestamp, std::string(element->payload)});
     }
     return element;
   }
-  bool ended() const override { return to_.ended = gate_->ended(); }
+  bool ended() const override {
+    const bool ended = gate_->ended();
+    if (alive_()) to_.ended = ended;
+    return ended;
+  }
   Status status() const override { return gate_->status(); }
   std::vector<ChannelPosition> positions() const override { return gate_->positions(); }
   uint64_t records_read() const override { return gate_->records_read(); }
   uint64_t bytes_read() const override { return gate_->bytes_read(); }
-  void release() override { gate_->release(); }
+  void release() override {
+    if (alive_()) to_.positions = gate_->positions();
+    gate_->release();
+  }
 
  private:
   const std::shared_ptr<InputGate> gate_;
   RecordedInput& to_;
+  const std::function<bool()>& alive_;
 };
 
 class RecordingPartition final : public ResultPartition {
  public:
-  RecordingPartition(std::shared_ptr<ResultPartition> partition, std::vector<ChannelPosition>& to)
-      : partition_(std::move(partition)), to_(to) {}
+  RecordingPartition(std::shared_ptr<ResultPartition> partition, TaskRecording& to, uint32_t index,
+                     const std::function<bool()>& alive)
+      : partition_(std::move(partition)), to_(to), index_(index), alive_(alive) {}
 
   bool available() const override { return partition_->available(); }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override {
@@ -53,16 +63,34 @@ class RecordingPartition final : public ResultPartition {
   uint64_t records_written() const override { return partition_->records_written(); }
   uint64_t bytes_written() const override { return partition_->bytes_written(); }
   void release() override {
-    to_ = partition_->positions();
+    if (alive_()) to_.outputs[index_] = partition_->positions();
     partition_->release();
   }
 
  private:
   const std::shared_ptr<ResultPartition> partition_;
-  std::vector<ChannelPosition>& to_;
+  TaskRecording& to_;
+  const uint32_t index_;
+  const std::function<bool()>& alive_;
 };
 
 }  // namespace
+
+class MemoryTaskRecorder::LivingLog final : public DecisionLog {
+ public:
+  LivingLog(MemoryDecisionLog& log, const std::function<bool()>& alive)
+      : log_(log), alive_(alive) {}
+  void append(const Decision& decision) override {
+    if (alive_()) log_.append(decision);
+  }
+
+ private:
+  MemoryDecisionLog& log_;
+  const std::function<bool()>& alive_;
+};
+
+MemoryTaskRecorder::MemoryTaskRecorder(std::function<bool()> alive)
+    : alive_(alive ? std::move(alive) : [] { return true; }) {}
 
 TaskRecording& MemoryTaskRecorder::recording(const AttemptId& attempt) {
   auto& recording = recordings_[attempt];
@@ -77,18 +105,19 @@ DecisionLog* MemoryTaskRecorder::decision_log(const AttemptId& attempt,
                                               const std::map<std::string, std::string>& settings) {
   TaskRecording& one = recording(attempt);
   one.settings = settings;
-  return &one.decisions;
+  logs_.push_back(std::make_unique<LivingLog>(one.decisions, alive_));
+  return logs_.back().get();
 }
 
 std::shared_ptr<InputGate> MemoryTaskRecorder::record(const AttemptId& attempt, uint32_t index,
                                                       std::shared_ptr<InputGate> gate) {
-  return std::make_shared<RecordingGate>(std::move(gate), recording(attempt).inputs[index]);
+  return std::make_shared<RecordingGate>(std::move(gate), recording(attempt).inputs[index], alive_);
 }
 
 std::shared_ptr<ResultPartition> MemoryTaskRecorder::record(
     const AttemptId& attempt, uint32_t index, std::shared_ptr<ResultPartition> partition) {
-  return std::make_shared<RecordingPartition>(std::move(partition),
-                                              recording(attempt).outputs[index]);
+  return std::make_shared<RecordingPartition>(std::move(partition), recording(attempt), index,
+                                              alive_);
 }
 
 }  // namespace freshet

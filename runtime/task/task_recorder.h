@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ struct RecordedElement {
 struct RecordedInput {
   std::map<uint32_t, std::vector<RecordedElement>> channels;
   bool ended = false;
+  std::vector<ChannelPosition> positions;  // As of the release, if it came to that.
 };
 
 /// Enough to execute a task again, alone, and to compare.
@@ -55,6 +57,10 @@ class TaskRecorder {
 /// one thread.
 class MemoryTaskRecorder final : public TaskRecorder {
  public:
+  /// `alive` false: the process of the tasks is dead, and what they still seem to do is not
+  /// recorded. Empty: always alive.
+  explicit MemoryTaskRecorder(std::function<bool()> alive = {});
+
   DecisionLog* decision_log(const AttemptId&,
                             const std::map<std::string, std::string>& settings) override;
   std::shared_ptr<InputGate> record(const AttemptId&, uint32_t index,
@@ -70,9 +76,13 @@ class MemoryTaskRecorder final : public TaskRecorder {
   void forget(const AttemptId& attempt) { recordings_.erase(attempt); }
 
  private:
+  class LivingLog;
+
   TaskRecording& recording(const AttemptId&);
 
+  const std::function<bool()> alive_;
   std::map<AttemptId, std::unique_ptr<TaskRecording>> recordings_;
+  std::vector<std::unique_ptr<DecisionLog>> logs_;
 };
 
 }  // namespace freshet

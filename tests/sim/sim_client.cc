@@ -20,8 +20,7 @@ SimClient::SimClient(SimProcess& process, Address job_manager, SimSubmission sub
       job_manager_(std::move(job_manager)),
       submission_(std::move(submission)) {}
 
-void SimClient::submit() {
-  job_.reset();
+void SimClient::start() {
   mailbox_.post("client_connect", [this] { connect(); });
 }
 
@@ -35,18 +34,37 @@ void SimClient::connect() {
         return;
       }
       channel_ = MessageChannel::open(*std::move(connection), mailbox_, *this);
-      send_module();
+      ask_for_jobs();
     });
   });
 }
 
-void SimClient::send_module() {
+void SimClient::ask_for_jobs() {
   proto::Envelope hello;
   hello.mutable_hello()->set_role(proto::Hello::CLIENT);
   hello.mutable_hello()->set_protocol_version(kProtocolVersion);
   hello.mutable_hello()->set_library_version(FRESHET_VERSION);
   channel_->send(hello.SerializeAsString());
+  proto::Envelope list;
+  list.set_request_id(3);
+  list.mutable_list_jobs();
+  channel_->send(list.SerializeAsString());
+}
 
+void SimClient::take_jobs(const proto::ListJobsReply& reply) {
+  // An answer to the submission may have been lost: then the job goes by its name.
+  for (const proto::JobSummary& summary : reply.jobs()) {
+    const JobId id{summary.job().high(), summary.job().low()};
+    if (job_.has_value() ? id == *job_ : summary.name() == submission_.name) {
+      job_ = id;
+      return;
+    }
+  }
+  job_.reset();
+  send_module();
+}
+
+void SimClient::send_module() {
   const std::string hash = content_hash(submission_.module_bytes);
   proto::Envelope blob;
   blob.set_request_id(1);
@@ -76,6 +94,7 @@ void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string p
     refused_ = Status(StatusCode::kInternal, envelope.error_reply().status().message());
     return;
   }
+  if (envelope.has_list_jobs_reply()) return take_jobs(envelope.list_jobs_reply());
   if (envelope.has_put_blob_reply()) return send_job();
   if (!envelope.has_submit_job_reply()) return;
   const proto::SubmitJobReply& reply = envelope.submit_job_reply();
@@ -84,13 +103,12 @@ void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string p
     return;
   }
   job_ = JobId{reply.job().high(), reply.job().low()};
+  ++submissions_;
 }
 
 void SimClient::on_closed(const std::shared_ptr<MessageChannel>&, const Status&) {
   channel_ = nullptr;
-  if (!job_.has_value() && refused_.ok()) {
-    mailbox_.schedule(kRetry, "client_connect", [this] { connect(); });
-  }
+  if (refused_.ok()) mailbox_.schedule(kRetry, "client_connect", [this] { connect(); });
 }
 
 }  // namespace freshet::sim

@@ -9,6 +9,10 @@
 #include "runtime/graph/job_module.h"
 #include "tests/sim/sim_world.h"
 
+namespace freshet::proto {
+class ListJobsReply;
+}
+
 namespace freshet::sim {
 
 /// What a client submits: a module's bytes, and the graph that it built from it.
@@ -20,17 +24,20 @@ struct SimSubmission {
   JobGraph graph;
 };
 
-/// Submits one job as `freshet run -d` does, and tries again on a new connection until it was
-/// answered. A process of its own.
+/// Submits one job, and stays connected. On every new connection it asks whether the JobManager
+/// knows the job, and submits it again only if not: the JobManager then began anew, and forgot it.
+/// A process of its own.
 class SimClient final : public MessageChannel::Handler {
  public:
   SimClient(SimProcess& process, Address job_manager, SimSubmission submission);
 
-  /// Begins anew, after the JobManager has forgotten everything.
-  void submit();
+  /// Once.
+  void start();
 
   /// The job, once the JobManager has answered.
   const std::optional<JobId>& job() const { return job_; }
+  /// How often the JobManager took it.
+  uint32_t submissions() const { return submissions_; }
   /// Why it was refused; ok otherwise.
   const Status& refused() const { return refused_; }
 
@@ -39,6 +46,8 @@ class SimClient final : public MessageChannel::Handler {
 
  private:
   void connect();
+  void ask_for_jobs();
+  void take_jobs(const proto::ListJobsReply&);
   void send_module();
   void send_job();
 
@@ -48,6 +57,7 @@ class SimClient final : public MessageChannel::Handler {
   const SimSubmission submission_;
   std::shared_ptr<MessageChannel> channel_;
   std::optional<JobId> job_;
+  uint32_t submissions_ = 0;
   Status refused_;
 };
 

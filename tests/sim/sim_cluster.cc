@@ -7,15 +7,15 @@
 #include "runtime/base/version.h"
 #include "runtime/graph/logical_graph.h"
 #include "runtime/task/executor_task_runner.h"
-#include "runtime/task/replay.h"
 #include "shuffle/shuffle_environment.h"
 #include "taskmanager/task_executor.h"
+#include "tests/sim/sim_replay.h"
 
 namespace freshet::sim {
 
 namespace {
 
-constexpr uint64_t kPoolBytes = 1u << 20;
+constexpr uint64_t kPoolBytes = 16u << 20;
 constexpr Duration kSuperviseInterval = 50ms;
 constexpr Duration kReleaseTime = 10s;
 
@@ -51,6 +51,7 @@ struct SimCluster::TaskManagerProgram {
     settings.bind = Address{"127.0.0.1", 0};
     settings.pool_bytes = kPoolBytes;
     settings.gate_budget_bytes = 64u << 10;
+    settings.timers = &main;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
         options, TaskExecutor::Environment{process.transport(), main, runner, io, modules,
@@ -67,6 +68,36 @@ struct SimCluster::TaskManagerProgram {
   ExecutorTaskRunner runner;
   std::unique_ptr<ShuffleEnvironment> shuffle;
   std::unique_ptr<TaskExecutor> executor;
+};
+
+/// Records in memory what the tasks of one process do while it lives.
+class SimCluster::Recorder final : public TaskRecorder {
+ public:
+  Recorder(const SimProcess& process, const Options& options)
+      : options_(options), memory_([&process] { return process.alive(); }) {}
+
+  DecisionLog* decision_log(const AttemptId& attempt,
+                            const std::map<std::string, std::string>& settings) override {
+    DecisionLog* const log = memory_.decision_log(attempt, settings);
+    if (!options_.wrap_log) return log;
+    wrapped_.push_back(options_.wrap_log(*log));
+    return wrapped_.back().get();
+  }
+  std::shared_ptr<InputGate> record(const AttemptId& attempt, uint32_t index,
+                                    std::shared_ptr<InputGate> gate) override {
+    return memory_.record(attempt, index, std::move(gate));
+  }
+  std::shared_ptr<ResultPartition> record(const AttemptId& attempt, uint32_t index,
+                                          std::shared_ptr<ResultPartition> partition) override {
+    return memory_.record(attempt, index, std::move(partition));
+  }
+
+  const MemoryTaskRecorder& memory() const { return memory_; }
+
+ private:
+  const Options& options_;
+  MemoryTaskRecorder memory_;
+  std::vector<std::unique_ptr<DecisionLog>> wrapped_;
 };
 
 SimCluster::SimCluster(const Options& options)
@@ -105,10 +136,11 @@ void SimCluster::start_task_manager(uint32_t index) {
   options.state_directory = "/state/" + name;
   options.channel_hash = true;
   auto program = std::make_shared<TaskManagerProgram>(process);
+  task_manager_programs_[index] = program;
   TaskManagerProgram& self = *program;
   process.run(std::move(program));
-  recorders_.emplace_back(&process, std::make_unique<MemoryTaskRecorder>());
-  TaskRecorder& recorder = *recorders_.back().second;
+  recorders_.push_back(std::make_unique<Recorder>(process, options_));
+  TaskRecorder& recorder = *recorders_.back();
   self.main.post("start", [this, &self, &recorder, options] {
     const Status status = self.start(options, modules_, recorder);
     if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
@@ -125,40 +157,39 @@ void SimCluster::supervise() {
     }
     if (job_manager_process_ != nullptr && !job_manager_process_->alive()) {
       job_manager_process_ = nullptr;
-      world_.queue().add(world_.queue().now() + options_.restart_delay, 0, "restart", [this] {
-        start_job_manager();
-        if (client_ != nullptr) client_->submit();
-      });
+      world_.queue().add(world_.queue().now() + options_.restart_delay, 0, "restart",
+                         [this] { start_job_manager(); });
     }
     supervise();
   });
 }
 
-void SimCluster::submit(const std::string& name, std::function<void(Environment&)> builder,
-                        BuildOptions build) {
+void SimCluster::submit(const SimJob& job) {
   CHECK(client_ == nullptr);
-  auto module = std::make_shared<InProcessModule>(name, std::move(builder));
-  const std::string bytes = "module " + name;
+  for (const auto& [path, content] : job.inputs) machine_.files.put(path, content);
+  auto module = std::make_shared<InProcessModule>(job.name, job.builder);
+  const std::string bytes = "module " + job.name;
   modules_.add(content_hash(bytes) + ".so", module);
-  Result<std::shared_ptr<const BuiltJob>> built = module->build(build);
+  Result<std::shared_ptr<const BuiltJob>> built = module->build(job.build);
   if (!built.ok()) {
     problems_.push_back("the builder: " + built.status().to_string());
     return;
   }
   built_ = *built;
   JobGraphOptions graph_options;
-  graph_options.parallelism = build.parallelism;
-  graph_options.mode = build.mode;
+  graph_options.parallelism = job.build.parallelism;
+  graph_options.mode = job.build.mode;
   const Result<JobGraph> graph = build_job_graph(built_->graph(), graph_options);
   if (!graph.ok()) {
     problems_.push_back("the graph: " + graph.status().to_string());
     return;
   }
   graph_ = *graph;
+  client_process_ = &world_.start_process(machine_, "client");
   client_ = std::make_unique<SimClient>(
-      world_.start_process(machine_, "client"), job_manager_address_,
-      SimSubmission{name, bytes, build, fingerprint_of(built_->graph()), graph_});
-  client_->submit();
+      *client_process_, job_manager_address_,
+      SimSubmission{job.name, bytes, job.build, fingerprint_of(built_->graph()), graph_});
+  client_->start();
 }
 
 bool SimCluster::run_until_ended(Duration limit) {
@@ -216,6 +247,22 @@ std::vector<SimProcess*> SimCluster::task_managers() const {
   return live;
 }
 
+size_t SimCluster::hosted_tasks() const {
+  size_t count = 0;
+  for (const auto& [index, weak] : task_manager_programs_) {
+    const auto program = weak.lock();
+    if (program == nullptr || !program->process.alive() || program->executor == nullptr) continue;
+    count += program->executor->hosted_tasks();
+  }
+  return count;
+}
+
+uint32_t SimCluster::submissions() const { return client_ == nullptr ? 0 : client_->submissions(); }
+
+void SimCluster::reset_client() {
+  world_.network().reset(client_process_->id(), job_manager_process_->id());
+}
+
 void SimCluster::break_things(uint32_t count, Duration span) {
   for (uint32_t i = 0; i < count; ++i) {
     const Duration after(chaos_->below(static_cast<uint64_t>(span.count())));
@@ -257,18 +304,12 @@ void SimCluster::break_one_thing() {
 Result<size_t> SimCluster::replay_tasks() {
   // Outputs are recorded when they are released, after the tasks were told that the job ended.
   world_.queue().run_until(world_.queue().now() + kReleaseTime);
-  const JobMaster* job = job_master();
-  if (job == nullptr) return not_found("the job is not known");
-  size_t replayed = 0;
-  for (const auto& [process, recorder] : recorders_) {
-    if (!process->alive()) continue;  // It took what its tasks had sent with it.
-    for (const auto& [attempt, recording] : recorder->recordings()) {
-      if (attempt.job != job->id() || attempt.attempt != job->restarts()) continue;
-      RETURN_IF_ERROR(verify_recording(*recording, graph_, built_, machine_.files));
-      ++replayed;
-    }
+  std::vector<const TaskRecording*> all;
+  for (const std::unique_ptr<Recorder>& recorder : recorders_) {
+    for (const auto& [attempt, recording] : recorder->memory().recordings())
+      all.push_back(recording.get());
   }
-  return replayed;
+  return repeat_all(all, graph_, built_, machine_.files);
 }
 
 std::vector<std::string> SimCluster::problems() const {

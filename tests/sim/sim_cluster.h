@@ -12,6 +12,7 @@
 #include "runtime/api/in_process_module.h"
 #include "runtime/task/task_recorder.h"
 #include "tests/sim/sim_client.h"
+#include "tests/sim/sim_job.h"
 #include "tests/sim/sim_world.h"
 
 namespace freshet::sim {
@@ -28,6 +29,8 @@ class SimCluster {
     uint32_t task_managers = 2;
     uint32_t slots = 2;
     Duration restart_delay = 300ms;  // Of a dead process by the supervisor.
+    /// Puts something between tasks and the log of their decisions: mutants.
+    std::function<std::unique_ptr<DecisionLog>(DecisionLog&)> wrap_log = {};
   };
 
   explicit SimCluster(const Options& options);
@@ -36,9 +39,8 @@ class SimCluster {
   SimWorld& world() { return world_; }
   MemoryFileSystem& files() { return machine_.files; }
 
-  /// Submits the job that `builder` makes; the job's name decides its module. Once.
-  void submit(const std::string& name, std::function<void(Environment&)> builder,
-              BuildOptions build);
+  /// Puts the job's input files there and submits it; its name decides its module. Once.
+  void submit(const SimJob& job);
 
   /// Runs until the job has ended. False when it has not within `limit` of virtual time.
   bool run_until_ended(Duration limit);
@@ -56,12 +58,19 @@ class SimCluster {
   void break_things(uint32_t count, Duration span);
   uint32_t faults_injected() const { return faults_injected_; }
 
+  /// Tasks that live TaskManagers have.
+  size_t hosted_tasks() const;
+  /// How often the job was taken: more than once after the JobManager was lost.
+  uint32_t submissions() const;
+  /// Resets the client's connection to the JobManager.
+  void reset_client();
+
   /// Live TaskManagers.
   std::vector<SimProcess*> task_managers() const;
   SimProcess* job_manager() const { return job_manager_process_; }
 
-  /// Executes every task of the execution that ended, alone, from its recorded decisions and
-  /// inputs. How many there were, or the first difference. What died with its process is not there.
+  /// Executes every attempt of every task again, alone, from its recorded decisions and inputs,
+  /// also those that were cancelled or killed in the middle; see repeat_all().
   Result<size_t> replay_tasks();
 
   /// Sentences for people: broken invariants, unexpected errors.
@@ -70,6 +79,7 @@ class SimCluster {
  private:
   struct JobManagerProgram;
   struct TaskManagerProgram;
+  class Recorder;
 
   void start_job_manager();
   void start_task_manager(uint32_t index);
@@ -84,10 +94,12 @@ class SimCluster {
   const std::unique_ptr<Random> chaos_;
   const Address job_manager_address_{"127.0.0.1", 6123};
   InProcessModuleLoader modules_;
-  std::vector<std::pair<SimProcess*, std::unique_ptr<MemoryTaskRecorder>>> recorders_;
+  std::vector<std::unique_ptr<Recorder>> recorders_;  // Of each TaskManager that was.
   std::shared_ptr<JobManagerProgram> job_manager_;
   SimProcess* job_manager_process_ = nullptr;
   std::map<uint32_t, SimProcess*> task_manager_processes_;  // By index; replaced after a death.
+  std::map<uint32_t, std::weak_ptr<TaskManagerProgram>> task_manager_programs_;  // Likewise.
+  SimProcess* client_process_ = nullptr;
   std::unique_ptr<SimClient> client_;
   std::shared_ptr<const BuiltJob> built_;
   JobGraph graph_;

@@ -73,17 +73,21 @@ struct SimNetwork::State {
 };
 
 /// One end of a connection: what its process sees of it, and what is under way to it.
-class SimNetwork::End final : public Connection, public std::enable_shared_from_this<End> {
+class SimNetwork::End final : public std::enable_shared_from_this<End> {
  public:
-  End(std::shared_ptr<State> state, Endpoint owner, Address remote)
-      : state_(std::move(state)), owner_(std::move(owner)), remote_(std::move(remote)) {}
+  End(std::shared_ptr<State> state, Endpoint owner, Address local, Address remote)
+      : state_(std::move(state)),
+        owner_(std::move(owner)),
+        local_(std::move(local)),
+        remote_(std::move(remote)) {}
 
   void join(const std::shared_ptr<End>& peer) { peer_ = peer; }
 
-  void start(std::shared_ptr<ConnectionHandler> handler) override;
-  void send(std::vector<OutgoingBytes> pieces) override;
-  void close() override { finish(aborted("connection closed by this side")); }
-  Address remote_address() const override { return remote_; }
+  void start(std::shared_ptr<ConnectionHandler> handler);
+  void send(std::vector<OutgoingBytes> pieces);
+  void close() { finish(aborted("connection closed by this side")); }
+  Address local_address() const { return local_; }
+  Address remote_address() const { return remote_; }
 
   SimProcessId process() const { return owner_.id; }
   bool closed() const { return closed_; }
@@ -119,6 +123,7 @@ class SimNetwork::End final : public Connection, public std::enable_shared_from_
 
   const std::shared_ptr<State> state_;
   const Endpoint owner_;
+  const Address local_;
   const Address remote_;
   std::weak_ptr<End> peer_;
   std::shared_ptr<ConnectionHandler> handler_;
@@ -128,6 +133,28 @@ class SimNetwork::End final : public Connection, public std::enable_shared_from_
   bool sending_ = false;
   bool closed_ = false;
   bool dark_ = false;
+};
+
+/// What product code holds of an end.
+class SimNetwork::Handle final : public Connection {
+ public:
+  explicit Handle(std::shared_ptr<End> end) : end_(std::move(end)) {}
+  ~Handle() override {
+    if (!started_) end_->close();
+  }
+
+  void start(std::shared_ptr<ConnectionHandler> handler) override {
+    started_ = true;
+    end_->start(std::move(handler));
+  }
+  void send(std::vector<OutgoingBytes> pieces) override { end_->send(std::move(pieces)); }
+  void close() override { end_->close(); }
+  Address local_address() const { return end_->local_address(); }
+  Address remote_address() const override { return end_->remote_address(); }
+
+ private:
+  const std::shared_ptr<End> end_;
+  bool started_ = false;
 };
 
 void SimNetwork::End::start(std::shared_ptr<ConnectionHandler> handler) {
@@ -366,16 +393,18 @@ void SimNetwork::SimTransport::join(const std::shared_ptr<State>& state, const A
                                     const State::Port& port) {
   state->forget_closed();
   const Address caller{"127.0.0.1", static_cast<uint16_t>(1024 + attempt.owner.id.value % 30'000)};
-  auto near = std::make_shared<End>(state, attempt.owner, attempt.address);
-  auto far = std::make_shared<End>(state, port.owner, caller);
+  auto near = std::make_shared<End>(state, attempt.owner, caller, attempt.address);
+  auto far = std::make_shared<End>(state, port.owner, attempt.address, caller);
   near->join(far);
   far->join(near);
   state->wires.emplace(state->next_number++, State::Wire{near, far});
-  port.owner.executor->run_at(state->queue.now(), "connection.accepted",
-                              [accept = port.accept, far] { (*accept)(far); });
+  port.owner.executor->run_at(
+      state->queue.now(), "connection.accepted",
+      [accept = port.accept, far] { (*accept)(std::make_shared<Handle>(far)); });
   attempt.owner.executor->run_at(
-      state->queue.now() + state->latency(), "connection.made",
-      [done = attempt.done, near] { (*done)(std::shared_ptr<Connection>(near)); });
+      state->queue.now() + state->latency(), "connection.made", [done = attempt.done, near] {
+        (*done)(std::shared_ptr<Connection>(std::make_shared<Handle>(near)));
+      });
 }
 
 SimNetwork::SimNetwork(SimEventQueue& queue) : state_(std::make_shared<State>(queue)) {}

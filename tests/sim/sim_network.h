@@ -64,6 +64,7 @@ class SimNetwork {
   struct State;
   struct Endpoint;
   class End;
+  class Handle;
   class SimListener;
   class SimTransport;
 

@@ -1,0 +1,149 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/sim/sim_run.h"
+
+namespace freshet::sim {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSeeds = 10;  // Within which each mutant must be caught.
+
+/// A round robin whose start is not what a restart would find.
+class ForgottenStart final : public DecisionLog {
+ public:
+  explicit ForgottenStart(DecisionLog& log) : log_(log) {}
+  void append(const Decision& decision) override {
+    Decision written = decision;
+    started_ = started_ ||
+               (decision.kind != DecisionKind::kClock && decision.kind != DecisionKind::kRandom);
+    if (!started_ && decision.kind == DecisionKind::kRandom) written.value = 0;
+    log_.append(written);
+  }
+
+ private:
+  DecisionLog& log_;
+  bool started_ = false;
+};
+
+/// Writes what was done when it is done: when the next thing is decided, and at the end.
+class LogAfterAct final : public DecisionLog {
+ public:
+  explicit LogAfterAct(DecisionLog& log) : log_(log) {}
+  void append(const Decision& decision) override {
+    if (held_) log_.append(*held_);
+    held_.reset();
+    if (decision.kind == DecisionKind::kElement) {
+      held_ = decision;
+    } else {
+      log_.append(decision);
+    }
+  }
+
+ private:
+  DecisionLog& log_;
+  std::optional<Decision> held_;
+};
+
+/// Draws that tasks make are not in the log.
+class UnloggedChance final : public DecisionLog {
+ public:
+  explicit UnloggedChance(DecisionLog& log) : log_(log) {}
+  void append(const Decision& decision) override {
+    if (decision.kind != DecisionKind::kRandom) log_.append(decision);
+  }
+
+ private:
+  DecisionLog& log_;
+};
+
+template <class Log>
+std::unique_ptr<DecisionLog> wrap(DecisionLog& log) {
+  return std::make_unique<Log>(log);
+}
+
+/// The ledger with faults; gives what repeating its tasks says.
+Status repeat(uint64_t seed, Stamp stamp, SimCluster::Options options = {}) {
+  options.seed = seed;
+  SimRun run(ledger_job(std::move(stamp)), options);
+  run.world().fault_plan().add("task.after_element", 20 + seed * 37, SimFaultPlan::Action::kCrash);
+  run.break_things();
+  EXPECT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
+  EXPECT_EQ(run.world().fault_plan().fired().count("task.after_element"), 1u);
+  return run.cluster().replay_tasks().status();
+}
+
+/// How many of the first seeds see the mutant; says what the last of them said.
+struct Caught {
+  uint64_t count = 0;
+  std::string last;
+};
+
+template <class Run>
+Caught catch_in_seeds(Run run) {
+  Caught caught;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Status status = run(seed);
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.to_string();
+    ++caught.count;
+    caught.last = status.message();
+  }
+  return caught;
+}
+
+TEST(MutantsSimTest, HonestTasksRepeat) {
+  const Caught caught = catch_in_seeds([](uint64_t seed) { return repeat(seed, honest_stamp); });
+  EXPECT_EQ(caught.count, 0u) << caught.last;
+}
+
+TEST(MutantsSimTest, ClockReadInsideAnElementIsCaught) {
+  const std::unique_ptr<Clock> wall = make_system_clock();
+  const Caught caught = catch_in_seeds([&](uint64_t seed) {
+    return repeat(seed, [&](OperatorContext&) { return wall->now().time_since_epoch().count(); });
+  });
+  EXPECT_EQ(caught.count, kSeeds);
+  EXPECT_THAT(caught.last, HasSubstr("other elements"));
+}
+
+TEST(MutantsSimTest, ChancePastDecisionsIsCaught) {
+  const Caught caught = catch_in_seeds([](uint64_t seed) {
+    const std::shared_ptr<Random> own = make_seeded_random(seed);
+    return repeat(seed, [own](OperatorContext&) { return static_cast<int64_t>(own->next() >> 1); });
+  });
+  EXPECT_EQ(caught.count, kSeeds);
+  EXPECT_THAT(caught.last, HasSubstr("other elements"));
+}
+
+TEST(MutantsSimTest, ChanceThatIsNotLoggedIsCaught) {
+  const Caught caught = catch_in_seeds(
+      [](uint64_t seed) { return repeat(seed, honest_stamp, {.wrap_log = wrap<UnloggedChance>}); });
+  EXPECT_EQ(caught.count, kSeeds);
+  EXPECT_THAT(caught.last, HasSubstr("cannot be executed again"));
+}
+
+TEST(MutantsSimTest, RoundRobinStartThatIsNotSavedIsCaught) {
+  const Caught caught = catch_in_seeds(
+      [](uint64_t seed) { return repeat(seed, honest_stamp, {.wrap_log = wrap<ForgottenStart>}); });
+  EXPECT_GE(caught.count, 1u);
+}
+
+TEST(MutantsSimTest, DecisionLoggedAfterTheActIsCaughtByACrashInBetween) {
+  const Caught caught = catch_in_seeds(
+      [](uint64_t seed) { return repeat(seed, honest_stamp, {.wrap_log = wrap<LogAfterAct>}); });
+  EXPECT_GE(caught.count, 1u);
+  EXPECT_THAT(caught.last, HasSubstr("executed again"));
+}
+
+TEST(MutantsSimTest, DecisionLoggedAfterTheActIsNotSeenWithoutACrash) {
+  SimRun run(ledger_job(), {.seed = 1, .wrap_log = wrap<LogAfterAct>});
+  run.expect_exactly_once();
+}
+
+}  // namespace
+}  // namespace freshet::sim

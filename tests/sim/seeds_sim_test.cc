@@ -1,0 +1,98 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/base/faults.h"
+#include "tests/sim/sim_program.h"
+#include "tests/sim/sim_run.h"
+
+namespace freshet::sim {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(WordCountSimTest, CountsWithoutFaults) {
+  SimRun run(word_count_job(), {.seed = 1});
+  run.expect_exactly_once();
+  EXPECT_EQ(run.cluster().restarts(), 0u);
+  EXPECT_EQ(run.tasks_replayed(), 9u);  // The enumerator, four readers, four counters.
+}
+
+TEST(LedgerSimTest, AddsUpWithoutFaults) {
+  SimRun run(ledger_job(), {.seed = 1});
+  run.expect_exactly_once();
+  EXPECT_EQ(run.cluster().restarts(), 0u);
+}
+
+TEST(WordCountSimTest, WaitsForSlotsAndFailsWithBothNumbersWhenThereAreTooFew) {
+  SimRun run(word_count_job(), {.seed = 2, .task_managers = 1, .slots = 2});
+  ASSERT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
+  EXPECT_EQ(run.cluster().job_state(), JobState::kFailed);
+  EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("4 slots"));
+  EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("2"));
+}
+
+class SeedTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  /// One seed of one job, some of them twice.
+  static void run_seed(const SimJob& job) {
+    SCOPED_TRACE(SimProgram::repeat(GetParam()));
+    const uint64_t hash = run_once(job);
+    if (GetParam() % 10 != 0) return;
+    EXPECT_EQ(run_once(job), hash) << "it went another way this time";
+  }
+
+  /// Faults that never meet a job would test nothing.
+  static void TearDownTestSuite() {
+    if (runs_ < 50) return;
+    EXPECT_GE(runs_restarted_ * 4, runs_);
+  }
+
+ private:
+  static uint64_t run_once(const SimJob& job) {
+    SimRun run(job, {.seed = GetParam()});
+    run.break_things();
+    run.expect_exactly_once();
+    EXPECT_GE(run.faults(), 3u);
+    runs_restarted_ += run.cluster().restarts() > 0 ? 1 : 0;
+    ++runs_;
+    return run.world().queue().trace_hash();
+  }
+
+  static inline uint64_t runs_ = 0;
+  static inline uint64_t runs_restarted_ = 0;
+};
+
+TEST_P(SeedTest, WordCountIsExactWhateverBreaks) { run_seed(word_count_job()); }
+TEST_P(SeedTest, LedgerIsExactWhateverBreaks) { run_seed(ledger_job()); }
+TEST_P(SeedTest, RandomGraphIsExactWhateverBreaks) { run_seed(random_graph_job(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SeedTest, testing::ValuesIn(SimProgram::get().seeds),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+class FaultMarkTest : public testing::TestWithParam<size_t> {};
+
+TEST_P(FaultMarkTest, CrashThereStillCountsExactlyOnce) {
+  const std::string mark(fault_marks()[GetParam()].name);
+  SCOPED_TRACE(mark);
+  SimRun run(word_count_job(), {.seed = 100 + GetParam()});
+  run.world().fault_plan().add(mark, 1, SimFaultPlan::Action::kCrash);
+  run.world().fault_plan().add(mark, 3, SimFaultPlan::Action::kCrash);
+  // Cancelling needs a reason.
+  if (mark == "cancel.before_ack") {
+    run.world().fault_plan().add("task.after_element", 5, SimFaultPlan::Action::kCrash);
+  }
+  run.expect_exactly_once();
+  EXPECT_GE(run.world().fault_plan().fired().count(mark), 1u) << "the mark never fired";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultMarkTest, testing::Range<size_t>(0, fault_marks().size()),
+                         [](const auto& info) {
+                           std::string name(fault_marks()[info.param].name);
+                           for (char& c : name) c = c == '.' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace freshet::sim
