@@ -42,11 +42,12 @@ Status ClusterSupervisor::step() {
     if (member.state.running && !member.state.address) read_address(member);
     const bool job_manager_known = members_.front().state.address.has_value();
     const bool due = member.start_at && *member.start_at <= clock_.now();
-    if (due && (is_job_manager(member) || job_manager_known)) status = start(member);
+    if (due && (is_job_manager(member) || job_manager_known)) status = start_or_retry(member);
   }
+  if (Status wrote = write_state_or_retry(); status.ok()) status = wrote;
   if (!status.ok()) stop();
   if (stopping_) kill_overdue();
-  if (Status wrote = write_state(); status.ok()) status = wrote;
+  came_up_ = came_up_ || (status.ok() && ready());
   return status;
 }
 
@@ -66,6 +67,16 @@ Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
   const Duration wait = member.backoff.next(lifetime);
   member.start_at = clock_.now() + wait;
   LOG_INFO("process_restart", {{"name", member.state.name}, {"after_ms", to_millis(wait)}});
+  return Status();
+}
+
+Status ClusterSupervisor::start_or_retry(Member& member) {
+  const Status started = start(member);
+  if (started.ok() || !came_up_) return started;
+  const Duration wait = member.backoff.next(Duration(0));
+  member.start_at = clock_.now() + wait;
+  LOG_WARN("process_not_started",
+           {{"name", member.state.name}, {"cause", started}, {"again_after_ms", to_millis(wait)}});
   return Status();
 }
 
@@ -157,6 +168,20 @@ bool ClusterSupervisor::ready() const {
   return true;
 }
 
+Status ClusterSupervisor::write_state_or_retry() {
+  if (write_at_ > clock_.now()) return Status();
+  const Status wrote = write_state();
+  if (wrote.ok()) {
+    write_backoff_ = ProcessRestartBackoff();
+    return wrote;
+  }
+  if (!came_up_ && !stopping_) return wrote;
+  const Duration wait = write_backoff_.next(Duration(0));
+  write_at_ = clock_.now() + wait;
+  LOG_WARN("state_not_written", {{"cause", wrote}, {"again_after_ms", to_millis(wait)}});
+  return Status();
+}
+
 Status ClusterSupervisor::write_state() {
   ClusterState state = written_;
   state.processes.clear();
@@ -164,8 +189,9 @@ Status ClusterSupervisor::write_state() {
     if (member.state.process.pid != 0) state.processes.push_back(member.state);
   }
   if (state == written_) return Status();
+  RETURN_IF_ERROR(files_.write_atomically(directory_.state_file(), to_text(state)));
   written_ = std::move(state);
-  return files_.write_atomically(directory_.state_file(), to_text(written_));
+  return Status();
 }
 
 }  // namespace freshet

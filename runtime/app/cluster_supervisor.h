@@ -17,7 +17,9 @@ namespace freshet {
 ///
 /// A JobManager that ended is started again on the same port, so that TaskManagers find it; the
 /// jobs it knew are gone. One that never came up ends the cluster: a port in use does not mend
-/// itself. Never waits: step() is called again and again.
+/// itself. A cluster that came up once outlives what it cannot do for a while (start a process,
+/// write the state file): it tries again, later and later. Never waits: step() is called again and
+/// again.
 class ClusterSupervisor {
  public:
   struct Options {
@@ -34,7 +36,8 @@ class ClusterSupervisor {
                     FileSystem&, const Clock&);
 
   /// Looks what has ended, starts what is due, and writes the state file if something changed. An
-  /// error ends the cluster: everything is asked to stop, and the caller goes on until ended().
+  /// error, only before the cluster came up, ends it: everything is asked to stop, and the caller
+  /// goes on until ended().
   Status step();
 
   /// Asks all processes to end.
@@ -58,10 +61,12 @@ class ClusterSupervisor {
 
   bool is_job_manager(const Member& member) const { return &member == &members_.front(); }
   Status on_exit(Member&, const ProcessExit&);
+  Status start_or_retry(Member&);
   Status start(Member&);
   std::vector<std::string> arguments_of(const Member&) const;
   void read_address(Member&);
   void kill_overdue();
+  Status write_state_or_retry();
   Status write_state();
 
   const Options options_;
@@ -69,7 +74,10 @@ class ClusterSupervisor {
   ProcessHost& processes_;
   FileSystem& files_;
   const Clock& clock_;
-  ClusterState written_;
+  ClusterState written_;  // What the state file says.
+  TimePoint write_at_{};  // Not before, after a failure.
+  ProcessRestartBackoff write_backoff_;
+  bool came_up_ = false;               // All processes at once, and the state file said so.
   std::vector<Member> members_;        // The JobManager is first.
   std::optional<TimePoint> stopping_;  // Since when.
 };

@@ -1,11 +1,10 @@
-#include "runtime/app/cluster_supervisor.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
+#include "runtime/app/cluster_supervisor.h"
 #include "runtime/base/memory_file_system.h"
 
 namespace freshet {
@@ -15,6 +14,8 @@ namespace {
 class FakeProcessHost final : public ProcessHost {
  public:
   Result<ProcessIdentity> spawn(const Command& command) override {
+    spawns++;
+    if (refuses) return unavailable("no process left");
     const ProcessIdentity identity{next_pid_++, 7};
     running[identity.pid] = command;
     return identity;
@@ -35,6 +36,8 @@ class FakeProcessHost final : public ProcessHost {
 
   std::map<pid_t, Command> running;
   bool stubborn = false;  // Does not end when asked.
+  bool refuses = false;   // Starts nothing.
+  int spawns = 0;         // Tried.
 
  private:
   pid_t next_pid_ = 100;
@@ -153,6 +156,60 @@ TEST_F(ClusterSupervisorTest, EndsTheClusterWhenTheJobManagerNeverCameUp) {
   EXPECT_FALSE(failed.ok());
   EXPECT_NE(failed.message().find("jobmanager"), std::string::npos);
   EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, EndsTheClusterWhenAProcessCannotBeStartedBeforeItCameUp) {
+  make();
+  ASSERT_TRUE(supervisor_->step().ok());
+  open_ports();
+  host_.refuses = true;
+  EXPECT_EQ(supervisor_->step().message(), "no process left");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, EndsTheClusterWhenTheStateCannotBeWrittenBeforeItCameUp) {
+  make();
+  files_.set_capacity(0);
+  EXPECT_EQ(supervisor_->step().code(), StatusCode::kResourceExhausted);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, TriesAgainWithDelayWhenAProcessCannotBeStartedAgain) {
+  start_all();
+  const int before = host_.spawns;
+  host_.refuses = true;
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  for (int i = 0; i < 5; i++) ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.spawns, before + 1);
+  EXPECT_EQ(host_.running.size(), 2u);
+  clock_.advance(ProcessRestartBackoff::kFirst);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.spawns, before + 2);
+
+  host_.refuses = false;
+  clock_.advance(2 * ProcessRestartBackoff::kFirst);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+  EXPECT_EQ(written().find("taskmanager-1")->restarts, 1u);
+  EXPECT_TRUE(written().find("taskmanager-1")->running);
+}
+
+TEST_F(ClusterSupervisorTest, WritesTheStateLaterWhenTheDiskWasFull) {
+  start_all();
+  const pid_t before = pid_of("taskmanager-1");
+  files_.set_capacity(0);
+  host_.end(before, "signal 9");
+  for (int i = 0; i < 5; i++) ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+  EXPECT_EQ(pid_of("taskmanager-1"), before);
+
+  files_.set_capacity(1 << 20);
+  clock_.advance(ProcessRestartBackoff::kLongest);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_NE(pid_of("taskmanager-1"), before);
+  EXPECT_EQ(written().find("taskmanager-1")->restarts, 1u);
 }
 
 TEST_F(ClusterSupervisorTest, EndsWhatItStartedAndKillsWhatDoesNotEnd) {
