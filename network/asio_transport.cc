@@ -144,13 +144,23 @@ void set_options(tcp::socket& socket) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMillisMax);
 }
 
+/// Empty when the peer has reset the connection already.
+Address local_address_of(const tcp::socket& socket) {
+  ErrorCode error;
+  const tcp::endpoint endpoint = socket.local_endpoint(error);
+  return error ? Address() : Address{endpoint.address().to_string(), endpoint.port()};
+}
+
 /// Members without remark belong to the loop's thread once the object is shared.
 class AsioConnection final : public Connection,
                              public LoopMember,
                              public std::enable_shared_from_this<AsioConnection> {
  public:
   AsioConnection(std::shared_ptr<IoLoop> loop, tcp::socket socket, Address remote)
-      : loop_(std::move(loop)), remote_(std::move(remote)), socket_(std::move(socket)) {
+      : loop_(std::move(loop)),
+        local_(local_address_of(socket)),
+        remote_(std::move(remote)),
+        socket_(std::move(socket)) {
     set_options(socket_);
   }
 
@@ -171,6 +181,7 @@ class AsioConnection final : public Connection,
     loop_->post([self = shared_from_this()] { self->close_on_loop(); });
   }
 
+  Address local_address() const override { return local_; }
   Address remote_address() const override { return remote_; }
 
   void on_loop_shutdown() override {
@@ -311,6 +322,7 @@ class AsioConnection final : public Connection,
   }
 
   const std::shared_ptr<IoLoop> loop_;
+  const Address local_;
   const Address remote_;
   tcp::socket socket_;
   std::shared_ptr<ConnectionHandler> handler_;  // Until on_closed() is on its way.

@@ -167,6 +167,7 @@ class LocalConnection final : public Connection {
     link_->close(side_,
                  aborted(fmt::format("{}: closed by this side", remote_address().to_string())));
   }
+  Address local_address() const override { return link_->remote_address(1 - side_); }
   Address remote_address() const override { return link_->remote_address(side_); }
 
  private:

@@ -90,6 +90,7 @@ class ChannelOfConnection final : public MessageChannel {
   void close() override;
   void detach() override;
   uint64_t unsent_bytes() const override { return unsent_bytes_; }
+  Address local_address() const override { return connection_->local_address(); }
   Address remote_address() const override { return connection_->remote_address(); }
 
   // The events, on the mailbox's thread.

@@ -57,6 +57,7 @@ class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
   /// kMessageQueueBytesMax.
   virtual uint64_t unsent_bytes() const = 0;
 
+  virtual Address local_address() const = 0;
   virtual Address remote_address() const = 0;
 };
 

@@ -21,6 +21,8 @@ struct Address {
   std::string to_string() const;
   /// True for 127.0.0.0/8, ::1 and localhost.
   bool is_loopback() const;
+  /// True for 0.0.0.0 and ::, which can be listened on but not connected to.
+  bool is_wildcard() const;
   static Result<Address> parse(std::string_view text);
 };
 
@@ -64,6 +66,8 @@ class Connection {
   /// Ends it; what was not sent is lost. on_closed() follows, once, unless it came already.
   virtual void close() = 0;
 
+  /// Of this end: on a machine with several, the one that the peer is reached from.
+  virtual Address local_address() const = 0;
   virtual Address remote_address() const = 0;
 };
 

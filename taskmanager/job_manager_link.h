@@ -27,7 +27,8 @@ class JobManagerLink final : public MessageChannel::Handler,
   class Handler {
    public:
     virtual ~Handler() = default;
-    virtual void fill_registration(proto::Envelope*) = 0;
+    /// `local`: of this end of the connection, which is how peers reach this machine.
+    virtual void fill_registration(proto::Envelope*, const Address& local) = 0;
     virtual void fill_heartbeat(proto::Envelope*) = 0;
     virtual void on_registered() = 0;
     /// An error closes the connection.

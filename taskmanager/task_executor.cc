@@ -87,7 +87,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   size_t hosted_tasks() const { return tasks_ ? tasks_->size() : 0; }
 
   // JobManagerLink::Handler
-  void fill_registration(proto::Envelope* envelope) override;
+  void fill_registration(proto::Envelope* envelope, const Address& local) override;
   void fill_heartbeat(proto::Envelope* envelope) override;
   void on_registered() override {}
   Status on_message(const proto::Envelope& envelope) override;
@@ -123,13 +123,13 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   std::shared_ptr<JobManagerLink> link_;
 };
 
-void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope) {
+void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Address& local) {
   proto::RegisterTaskManager* registration = envelope->mutable_register_task_manager();
   const Address data = environment_.shuffle.data_address();
   registration->set_task_manager(options_.id.value);
   registration->set_name(options_.name);
   registration->set_host_id(options_.host_id);
-  registration->set_data_host(data.host);
+  registration->set_data_host(data.is_wildcard() ? local.host : data.host);
   registration->set_data_port(data.port);
   registration->set_slots(options_.slots);
   registration->set_pid(options_.pid);

@@ -76,6 +76,8 @@ TEST_P(TransportContractTest, CarriesBytesBothWays) {
   EXPECT_EQ(pair.client->remote_address(), listener_->address());
   EXPECT_EQ(pair.server->remote_address().host, "127.0.0.1");
   EXPECT_NE(pair.server->remote_address().port, 0);
+  EXPECT_EQ(pair.server->local_address(), listener_->address());
+  EXPECT_EQ(pair.client->local_address(), pair.server->remote_address());
 }
 
 TEST_P(TransportContractTest, KeepsOrderOfManySends) {

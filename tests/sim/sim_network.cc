@@ -149,7 +149,7 @@ class SimNetwork::Handle final : public Connection {
   }
   void send(std::vector<OutgoingBytes> pieces) override { end_->send(std::move(pieces)); }
   void close() override { end_->close(); }
-  Address local_address() const { return end_->local_address(); }
+  Address local_address() const override { return end_->local_address(); }
   Address remote_address() const override { return end_->remote_address(); }
 
  private:

@@ -58,5 +58,14 @@ TEST(AddressTest, KnowsLoopback) {
   }
 }
 
+TEST(AddressTest, KnowsWildcards) {
+  for (const std::string host : {"0.0.0.0", "::", "0:0:0:0:0:0:0:0"}) {
+    EXPECT_TRUE((Address{host, 1}).is_wildcard()) << host;
+  }
+  for (const std::string host : {"127.0.0.1", "0.0.0.1", "::1", "localhost", ""}) {
+    EXPECT_FALSE((Address{host, 1}).is_wildcard()) << host;
+  }
+}
+
 }  // namespace
 }  // namespace freshet

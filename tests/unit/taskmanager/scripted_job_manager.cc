@@ -47,6 +47,7 @@ void ScriptedJobManager::on_message(const std::shared_ptr<MessageChannel>& chann
     if (envelope.hello().role() == proto::Hello::TASK_MANAGER) control_ = channel;
   } else if (envelope.has_register_task_manager()) {
     registrations++;
+    registration = envelope.register_task_manager();
     reply.mutable_register_reply()->set_heartbeat_interval_ms(1000);
     reply.mutable_register_reply()->set_heartbeat_timeout_ms(10000);
   } else if (envelope.has_heartbeat()) {

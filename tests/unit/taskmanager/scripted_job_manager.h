@@ -39,6 +39,7 @@ class ScriptedJobManager final : public MessageChannel::Handler {
   bool answer_heartbeats = true;
   Status welcome;
   std::vector<proto::Envelope> received;
+  proto::RegisterTaskManager registration;  // The last one.
   int registrations = 0;
   int heartbeats = 0;
   int blobs_sent = 0;

@@ -28,10 +28,10 @@ using ::testing::IsEmpty;
 /// real data plane.
 class TaskExecutorTest : public ::testing::Test {
  protected:
-  TaskExecutorTest() {
+  explicit TaskExecutorTest(const std::string& bind_host = "127.0.0.1") {
     ShuffleEnvironment::Options options;
     options.task_manager = TaskManagerId{77};
-    options.bind = Address{"127.0.0.1", 0};
+    options.bind = Address{bind_host, 0};
     options.pool_bytes = 1 << 20;
     auto shuffle = ShuffleEnvironment::create(options, transport_);
     EXPECT_TRUE(shuffle.ok()) << shuffle.status().to_string();
@@ -111,6 +111,17 @@ TEST_F(TaskExecutorTest, RegistersAndSendsHeartbeats) {
   EXPECT_TRUE(executor_->registered());
   main_.advance(3500ms);
   EXPECT_EQ(manager_.heartbeats, 3);
+}
+
+/// Its data port is bound to all addresses of the machine.
+class WildcardTaskExecutorTest : public TaskExecutorTest {
+ protected:
+  WildcardTaskExecutorTest() : TaskExecutorTest("0.0.0.0") {}
+};
+
+TEST_F(WildcardTaskExecutorTest, AnnouncesTheAddressOfItsControlConnection) {
+  EXPECT_EQ(manager_.registration.data_host(), "127.0.0.1");
+  EXPECT_EQ(manager_.registration.data_port(), shuffle_->data_address().port);
 }
 
 TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
