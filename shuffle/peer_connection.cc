@@ -7,11 +7,12 @@ namespace freshet {
 namespace {
 
 constexpr uint32_t kConnectAttempts = 3;
+constexpr Duration kFirstPause = 100ms;
 
 }  // namespace
 
 PeerConnection::PeerConnection(Options options)
-    : options_(std::move(options)), attempts_left_(kConnectAttempts) {
+    : options_(std::move(options)), attempts_left_(kConnectAttempts), pause_(kFirstPause) {
   append_hello(Hello{options_.self, options_.secret}, &control_);
 }
 
@@ -38,11 +39,32 @@ void PeerConnection::on_connected(Result<std::shared_ptr<Connection>> connection
     } else {
       pump();
     }
-  } else if (!closed && attempts_left_ > 0) {
-    connect();
-  } else {
+  } else if (!try_again()) {
     lose(connection.status());
   }
+}
+
+bool PeerConnection::try_again() {
+  if (attempts_left_ == 0) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    if (options_.timers != nullptr) {
+      options_.timers->schedule(pause_, "data_connect_again", [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (self && !self->is_closed()) self->connect();
+      });
+      pause_ *= 2;
+      return true;
+    }
+  }
+  connect();
+  return true;
+}
+
+bool PeerConnection::is_closed() {
+  std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox, size_t source) {

@@ -10,6 +10,7 @@
 
 #include "network/frame.h"
 #include "network/transport.h"
+#include "runtime/base/executor.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/gate_inbox.h"
@@ -21,7 +22,7 @@ namespace freshet {
 /// way.
 ///
 /// Thread-safe. One lock, for the attachments and for what is to be said; never held while anything
-/// else is called.
+/// else is called but the executor of timers.
 class PeerConnection final : public ConnectionHandler,
                              public std::enable_shared_from_this<PeerConnection> {
  public:
@@ -32,13 +33,14 @@ class PeerConnection final : public ConnectionHandler,
     TaskManagerId peer;
     std::string secret;
     Duration connect_timeout = 5s;
+    Executor* timers = nullptr;  // For pauses between attempts; not used after close().
     std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends;
     std::function<void(const PeerConnection*)> on_closed;  // Before the gates hear of it.
   };
 
   explicit PeerConnection(Options options);
 
-  /// Connects, trying a bounded number of times within the timeout. Once.
+  /// Connects, trying a bounded number of times within the timeout, with pauses that double. Once.
   void connect();
 
   /// Adds an attachment for one source of a gate; it is said as soon as there is a connection.
@@ -61,13 +63,17 @@ class PeerConnection final : public ConnectionHandler,
   };
 
   void on_connected(Result<std::shared_ptr<Connection>> connection);
+  /// False when there is nothing more to try.
+  bool try_again();
+  bool is_closed();
   void lose(const Status& cause);
   Status on_frame(const FrameHeader& header, std::string_view payload);
   Result<Attached> find(uint32_t attachment);
   void pump();
 
   const Options options_;
-  uint32_t attempts_left_;  // With frames_: transport's thread, one after the other.
+  uint32_t attempts_left_;  // With pause_ and frames_: used by one thread after the other.
+  Duration pause_;
   FrameReader frames_;
 
   std::mutex mutex_;

@@ -45,10 +45,21 @@ void DataConnections::accept(std::shared_ptr<Connection> connection) {
                                      if (auto strong = self.lock()) strong->forget(id);
                                    }});
     refused = shut_down_;
-    if (!refused) serving_.emplace(id, serving);
+    if (!refused) {
+      serving_.emplace(id, serving);
+      await_hello(serving);
+    }
   }
   serving->start();
   if (refused) serving->close();
+}
+
+void DataConnections::await_hello(const std::shared_ptr<ServingConnection>& serving) {
+  if (options_.timers == nullptr) return;
+  options_.timers->schedule(options_.hello_timeout, "data_hello_timeout",
+                            [weak = std::weak_ptr(serving)] {
+                              if (const auto strong = weak.lock()) strong->close_unless_greeted();
+                            });
 }
 
 std::shared_ptr<PeerConnection> DataConnections::peer_for(
@@ -66,6 +77,7 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
     options.peer = location.task_manager;
     options.secret = options_.secret;
     options.connect_timeout = options_.connect_timeout;
+    options.timers = options_.timers;
     options.unconfirmed_sends = unconfirmed_sends_;
     options.on_closed = [self = weak_from_this(),
                          id = location.task_manager](const PeerConnection* closed) {

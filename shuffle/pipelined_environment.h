@@ -37,6 +37,7 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
 
  private:
   std::shared_ptr<PeerConnection> peer_for(const InputGate::ProducerLocation& location);
+  void await_hello(const std::shared_ptr<ServingConnection>& serving) REQUIRES(mutex_);
   void forget(TaskManagerId task_manager, const PeerConnection* peer);
   void forget(uint64_t serving);
 

@@ -58,6 +58,13 @@ void ServingConnection::start() { connection_->start(shared_from_this()); }
 
 void ServingConnection::close() { connection_->close(); }
 
+void ServingConnection::close_unless_greeted() {
+  if (greeted_) return;
+  LOG_WARN("data_connection_closed", {{"peer", connection_->remote_address().to_string()},
+                                      {"cause", "it did not say who it is in time"}});
+  connection_->close();
+}
+
 Status ServingConnection::on_bytes(std::string_view bytes) {
   return frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
     return greeted_ ? on_frame(header, payload) : on_hello(header, payload);

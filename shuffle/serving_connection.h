@@ -38,6 +38,8 @@ class ServingConnection final : public ConnectionHandler,
 
   void start();
   void close();
+  /// The time for a valid hello is over.
+  void close_unless_greeted();
 
   Status on_bytes(std::string_view bytes) override;
   void on_sent() override;
@@ -92,8 +94,8 @@ class ServingConnection final : public ConnectionHandler,
 
   const std::shared_ptr<Connection> connection_;
   const Context context_;
-  FrameReader frames_;  // With greeted_: connection's thread.
-  bool greeted_ = false;
+  FrameReader frames_;                 // Connection's thread.
+  std::atomic<bool> greeted_ = false;  // Set once, there.
 
   std::mutex mutex_;
   std::map<uint32_t, Served> served_ GUARDED_BY(mutex_);

@@ -24,7 +24,9 @@ class ShuffleEnvironment {
     uint32_t segment_bytes = 32u << 10;
     uint64_t gate_budget_bytes = 4u << 20;
     Duration connect_timeout = 5s;
+    Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
     std::string secret;
+    Executor* timers = nullptr;  // Used until shut_down(). Null: nothing is timed.
   };
 
   /// Listens at once.

@@ -77,13 +77,11 @@ void end_process(const Status& why) {
 
 }  // namespace
 
-TaskManagerRunner::TaskManagerRunner(size_t workers, std::unique_ptr<ShuffleEnvironment> shuffle,
-                                     Clock& clock)
+TaskManagerRunner::TaskManagerRunner(size_t workers, Clock& clock)
     : random_(make_system_random()),
       main_("tm-main", clock),
       io_("tm-io", clock),
-      workers_(workers, clock),
-      shuffle_(std::move(shuffle)) {}
+      workers_(workers, clock) {}
 
 Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Options& options,
                                                                     Transport& transport,
@@ -93,13 +91,13 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   const auto random = make_system_random();
   const TaskManagerId id{random->next()};
   ASSIGN_OR_RETURN(const size_t workers, worker_count(options.configuration));
-  ASSIGN_OR_RETURN(const auto shuffle_settings, shuffle_options(options, id));
+  ASSIGN_OR_RETURN(auto shuffle_settings, shuffle_options(options, id));
   ASSIGN_OR_RETURN(const auto executor_settings, executor_options(options, id, files));
   RETURN_IF_ERROR(files.create_directories(options.state_directory));
-  ASSIGN_OR_RETURN(auto shuffle, ShuffleEnvironment::create(shuffle_settings, transport));
-  std::unique_ptr<TaskManagerRunner> runner(
-      new TaskManagerRunner(workers, std::move(shuffle), clock));
+  std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));
   TaskManagerRunner& self = *runner;
+  shuffle_settings.timers = &self.main_;
+  ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.run_on_main([&] {
     self.executor_ = std::make_unique<TaskExecutor>(
         executor_settings, TaskExecutor::Environment{transport, self.main_, self.workers_, self.io_,
@@ -124,13 +122,15 @@ void TaskManagerRunner::run_on_main(UniqueFunction<void()> function) {
 void TaskManagerRunner::stop() {
   if (stopped_) return;
   stopped_ = true;
-  std::promise<void> ended;
-  run_on_main([&] { executor_->stop([&ended] { ended.set_value(); }); });
-  ended.get_future().wait();
-  run_on_main([&] { executor_.reset(); });
+  if (executor_) {
+    std::promise<void> ended;
+    run_on_main([&] { executor_->stop([&ended] { ended.set_value(); }); });
+    ended.get_future().wait();
+    run_on_main([&] { executor_.reset(); });
+  }
   workers_.stop();
   io_.stop();
-  shuffle_->shut_down();
+  if (shuffle_) shuffle_->shut_down();
   main_.stop();
 }
 

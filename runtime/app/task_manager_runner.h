@@ -42,7 +42,7 @@ class TaskManagerRunner {
   void stop();
 
  private:
-  TaskManagerRunner(size_t workers, std::unique_ptr<ShuffleEnvironment>, Clock&);
+  TaskManagerRunner(size_t workers, Clock&);
 
   /// Runs `function` on the main thread and waits for it.
   void run_on_main(UniqueFunction<void()> function);
@@ -51,8 +51,8 @@ class TaskManagerRunner {
   ThreadExecutor main_;
   ThreadExecutor io_;
   WorkerPool workers_;
-  const std::unique_ptr<ShuffleEnvironment> shuffle_;
-  std::unique_ptr<TaskExecutor> executor_;  // Belongs to the main thread.
+  std::unique_ptr<ShuffleEnvironment> shuffle_;  // Null when it could not start.
+  std::unique_ptr<TaskExecutor> executor_;       // Belongs to the main thread. Null likewise.
   bool stopped_ = false;
 };
 

@@ -37,6 +37,7 @@ class ServingConnectionTest : public ::testing::Test {
     options.bind = Address{"127.0.0.1", 0};
     options.pool_bytes = 4u << 20;
     options.secret = "secret";
+    options.timers = &executor_;
     environment_ = *ShuffleEnvironment::create(options, transport_);
     transport_.connect(environment_->data_address(), 1s, [this](auto connection) {
       connection_ = *connection;
@@ -131,6 +132,20 @@ TEST_F(ServingConnectionTest, NeverSendsDataWithoutCreditWhateverIsGiven) {
     next += frame.elements_started;
   }
   partition->release();
+}
+
+TEST_F(ServingConnectionTest, ClosesWhoSaysNoValidHelloInTime) {
+  say(hello().substr(0, 10));  // Some bytes of one are none.
+  executor_.advance(10s - 1ns);
+  EXPECT_FALSE(consumer_->closed);
+  executor_.advance(1ns);
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, KeepsWhoSaidHelloAndNothingElse) {
+  say(hello());
+  executor_.advance(60s);
+  EXPECT_FALSE(consumer_->closed);
 }
 
 TEST_F(ServingConnectionTest, SendsEventsWithoutCredit) {
