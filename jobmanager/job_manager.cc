@@ -69,6 +69,8 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Status reply_to_register(SessionNumber, TaskManagerId);
   Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
   void lose(TaskManagerId, const Status& why);
+  void unregister(TaskManagerId);
+  void forget(TaskManagerId, const Status& why);
   void schedule_heartbeat_check();
   void check_heartbeats();
 
@@ -164,12 +166,24 @@ void JobManager::Shell::on_closed(SessionNumber session, PeerRole, const Status&
 }
 
 void JobManager::Shell::lose(TaskManagerId id, const Status& why) {
-  const auto it = links_.find(id);
-  if (it == links_.end()) return;
-  LOG_WARN("task_manager_lost", {{"task_manager", id}, {"cause", why}});
-  const SessionNumber session = it->second.session;
+  if (!links_.contains(id)) return;
+  const TaskManagerInfo* info = jobs_->resources().find(id);
+  LOG_WARN("task_manager_lost",
+           {{"task_manager", id}, {"name", info != nullptr ? info->name : ""}, {"cause", why}});
+  forget(id, why);
+}
+
+void JobManager::Shell::unregister(TaskManagerId id) {
+  const TaskManagerInfo* info = jobs_->resources().find(id);
+  LOG_INFO("task_manager_unregistered",
+           {{"task_manager", id}, {"name", info != nullptr ? info->name : ""}});
+  forget(id, unavailable("it was told to stop"));
+}
+
+void JobManager::Shell::forget(TaskManagerId id, const Status& why) {
+  const SessionNumber session = links_.at(id).session;
   task_manager_of_.erase(session);
-  links_.erase(it);
+  links_.erase(id);
   server_->close(session);
   jobs_->on_task_manager_lost(id, why);
 }
@@ -215,6 +229,9 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
       return Status();
     case proto::Envelope::kJobReleased:
       jobs_->on_job_released(id, control_messages::read(envelope.job_released().job()));
+      return Status();
+    case proto::Envelope::kUnregisterTaskManager:
+      unregister(id);
       return Status();
     default:
       return not_expected(PeerRole::kTaskManager);

@@ -86,7 +86,7 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
     }
     state_ = State::kRegistering;
     proto::Envelope registration;
-    handler_.fill_registration(&registration, channel_->local_address());
+    handler_.fill_registration(&registration);
     channel_->send(registration.SerializeAsString());
     set_timer(options_.connect_timeout, "registration_timeout", &JobManagerLink::give_up_waiting);
     return Status();
@@ -158,6 +158,9 @@ void JobManagerLink::try_again() {
 
 void JobManagerLink::stop(std::function<void()> done) {
   main_.cancel(timer_);
+  proto::Envelope unregistration;
+  unregistration.mutable_unregister_task_manager();
+  send(unregistration);
   state_ = State::kStopped;
   stopped_ = std::move(done);
   if (channel_) {

@@ -51,8 +51,8 @@ class JobManagerLink final : public MessageChannel::Handler,
   void start() { connect(); }
   void try_again();
 
-  /// Ends it for good: `done` runs when what was sent before has left. The handler is not called
-  /// any more.
+  /// Unregisters and ends it for good: `done` runs when what was sent before has left. The handler
+  /// is not called any more.
   void stop(std::function<void()> done);
 
   /// At once. Before the handler or the mailbox goes, if stop() was not done.

@@ -15,8 +15,9 @@ LocalCluster::LocalCluster(std::string state_directory)
       transport_(network_) {}
 
 Result<std::unique_ptr<LocalCluster>> LocalCluster::start(const Options& options) {
+  // Before there is who removes it: one that is there already belongs to somebody else.
+  RETURN_IF_ERROR(make_local_file_system()->create_new_directory(options.state_directory));
   std::unique_ptr<LocalCluster> cluster(new LocalCluster(options.state_directory));
-  RETURN_IF_ERROR(cluster->files_->create_directories(options.state_directory));
   ASSIGN_OR_RETURN(cluster->faults_, faults_of(options.configuration, options.allow_faults));
   const Address any{"127.0.0.1", 0};
   JobManagerRunner::Options job_manager;

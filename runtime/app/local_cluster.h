@@ -17,7 +17,7 @@ class LocalCluster {
   struct Options {
     Configuration configuration;
     uint32_t slots = 1;
-    std::string state_directory;  // Made, and removed in the end.
+    std::string state_directory;  // Must not be there; removed in the end.
     bool allow_faults = false;
   };
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -7,6 +6,7 @@
 
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/local_cluster.h"
+#include "runtime/app/local_state.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
@@ -137,8 +137,9 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   local.configuration = configuration;
   local.slots = slots_needed(job.submission.graph);
   local.allow_faults = options.allow_faults;
-  local.state_directory =
-      fmt::format("{}/freshet-local-{}", environment_variable("TMPDIR").value_or("/tmp"), getpid());
+  const std::string temporary = environment_variable("TMPDIR").value_or("/tmp");
+  remove_stale_local_state(temporary, *make_local_file_system());
+  local.state_directory = local_state_directory(temporary);
   const auto cluster = LocalCluster::start(local);
   if (!cluster.ok()) return fail(cluster.status());
   ControlClient& client = (*cluster)->client();

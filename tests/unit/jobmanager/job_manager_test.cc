@@ -8,6 +8,7 @@
 #include "network/local_transport.h"
 #include "network/message_channel.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/log.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/version.h"
@@ -216,13 +217,13 @@ class JobManagerTest : public testing::Test {
     }
   }
 
-  JobState state_of(JobId id) {
   static void released(Peer& peer, JobId id) {
     proto::Envelope envelope;
     fill(envelope.mutable_job_released()->mutable_job(), id);
     peer.send(envelope);
   }
 
+  JobState state_of(JobId id) {
     const JobRecord* record = job_manager_->jobs().find(id);
     return record != nullptr ? record->master->state() : JobState::kCreated;
   }
@@ -271,14 +272,13 @@ TEST_F(JobManagerTest, RunsAJobFromSubmissionToItsEnd) {
   const auto reply = get(*user, id);
   EXPECT_EQ(reply.job().state(), static_cast<uint32_t>(JobState::kFinished));
   EXPECT_GT(reply.job().ended_epoch_ms(), 0);
-  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 4u);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 2u);
   released(*first, id);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 3u);
   released(*second, id);
+  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 4u);
 }
 
-TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
 TEST_F(JobManagerTest, DeploysAWaitingJobWhenTheSlotsOfTheLastOneAreReleased) {
   auto worker = task_manager(1);
   auto user = client();
@@ -297,6 +297,7 @@ TEST_F(JobManagerTest, DeploysAWaitingJobWhenTheSlotsOfTheLastOneAreReleased) {
   EXPECT_TRUE(worker->received(proto::Envelope::kDeployTasks));
 }
 
+TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
   auto first = task_manager(1);
   auto second = task_manager(2);
   auto user = client();
@@ -310,6 +311,24 @@ TEST_F(JobManagerTest, DeploysAWaitingJobWhenTheSlotsOfTheLastOneAreReleased) {
   EXPECT_EQ(state_of(id), JobState::kRunning);  // The first one has two slots.
   EXPECT_EQ(deployment(*first).tasks(0).attempt().attempt(), 1u);
   EXPECT_EQ(get(*user, id).job().restarts(), 1u);
+}
+
+TEST_F(JobManagerTest, TaskManagerThatUnregistersIsNotLost) {
+  static std::string warnings;
+  warnings.clear();
+  log_to_sink(
+      [](void*, LogLevel level, std::string_view line) {
+        if (level >= LogLevel::kWarn) warnings += line;
+      },
+      nullptr);
+  auto worker = task_manager(1);
+  proto::Envelope envelope;
+  envelope.mutable_unregister_task_manager();
+  worker->send(envelope);
+  EXPECT_TRUE(worker->closed());
+  EXPECT_TRUE(job_manager_->jobs().resources().task_managers().empty());
+  EXPECT_EQ(warnings, "");
+  log_to_sink(nullptr, nullptr);
 }
 
 TEST_F(JobManagerTest, SilentTaskManagerIsLostAndAHeartbeatKeepsIt) {
