@@ -153,13 +153,14 @@ void HostedJob::commit(std::vector<CommittableBytes> committables, Done done) {
 void HostedJob::clean_up(Done done) {
   run_on_io<Status>(
       "clean_up_job",
-      [ran = ran_, graph = information_.graph, built = built_, &files = environment_.files] {
+      [ran = ran_, id = information_.id, graph = information_.graph, built = built_,
+       &files = environment_.files] {
         for (VertexId vertex : ran) {
           for (const ChainedOperator& chained : graph->vertices[vertex.value].operators) {
             const auto factory = built == nullptr ? nullptr : built->operator_factory(chained.id);
             if (factory == nullptr) continue;
             (void)caught([&] {
-              factory->clean_up(files);
+              factory->clean_up(id, files);
               return Status();
             });
           }

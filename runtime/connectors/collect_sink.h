@@ -121,7 +121,7 @@ Sink<T> collect_sink(std::shared_ptr<CollectedResults<T>> results) {
   parts.committer = [results] {
     return std::make_unique<connectors_detail::CollectCommitter<T>>(results);
   };
-  parts.clean_up = [results](FileSystem&) { results->clean_up(); };
+  parts.clean_up = [results](const JobId&, FileSystem&) { results->clean_up(); };
   return {"collect", make_sink_factory(std::move(parts))};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "runtime/connectors/connector_error.h"
@@ -12,15 +13,23 @@ namespace freshet {
 namespace {
 
 constexpr std::string_view kAttemptPrefix = ".attempt-";
+constexpr std::string_view kOwnerPrefix = ".owner-";
 
 /// One file of one attempt. Its encoding is the committable.
+///
+///   DIRECTORY/.attempt-<n>/.owner-<job>    empty; there before everything else
+///   DIRECTORY/.attempt-<n>/part-<subtask>
 struct AttemptFile {
   std::string directory;
+  JobId job;
   uint64_t attempt = 0;
   uint64_t subtask = 0;
 
   std::string attempt_directory() const {
     return fmt::format("{}/{}{}", directory, kAttemptPrefix, attempt);
+  }
+  std::string owner_path() const {
+    return fmt::format("{}/{}{}", attempt_directory(), kOwnerPrefix, job.to_string());
   }
   std::string name() const { return fmt::format("part-{}", subtask); }
   std::string hidden_path() const { return attempt_directory() + "/" + name(); }
@@ -30,6 +39,8 @@ struct AttemptFile {
 std::string encode(const AttemptFile& file) {
   Encoder encoder;
   encoder.write_string(file.directory);
+  encoder.write_varint(file.job.high);
+  encoder.write_varint(file.job.low);
   encoder.write_varint(file.attempt);
   encoder.write_varint(file.subtask);
   return std::string(encoder.bytes());
@@ -40,6 +51,8 @@ Result<AttemptFile> decode(const std::string& payload) {
     Decoder decoder(payload);
     AttemptFile file;
     file.directory = decoder.read_string();
+    file.job.high = decoder.read_varint();
+    file.job.low = decoder.read_varint();
     file.attempt = decoder.read_varint();
     file.subtask = decoder.read_varint();
     if (decoder.remaining() == 0 && !file.directory.empty()) return file;
@@ -48,10 +61,40 @@ Result<AttemptFile> decode(const std::string& payload) {
   return invalid_argument("a committable of a file sink is damaged");
 }
 
+std::string_view name_of(const FileInfo& entry) {
+  const std::string_view path = entry.path;
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// A job other than `job` that has files in an attempt's directory. Jobs may come to use one output
+/// directory one after the other, and the first may not have been cleaned up yet.
+std::optional<std::string> other_owner(const std::string& attempt_directory, const JobId& job,
+                                       FileSystem& files) {
+  const auto entries = files.list(attempt_directory);
+  if (!entries.ok()) return std::nullopt;
+  for (const FileInfo& entry : *entries) {
+    const std::string_view name = name_of(entry);
+    if (!name.starts_with(kOwnerPrefix)) continue;
+    std::string owner(name.substr(kOwnerPrefix.size()));
+    if (owner != job.to_string()) return owner;
+  }
+  return std::nullopt;
+}
+
+/// Removes an attempt's directory when nothing is in it any more but the note of its owner.
+void remove_if_empty(const AttemptFile& file, FileSystem& files) {
+  const auto entries = files.list(file.attempt_directory());
+  if (!entries.ok()) return;
+  for (const FileInfo& entry : *entries) {
+    if (entry.path != file.owner_path()) return;
+  }
+  (void)files.remove(file.owner_path());
+  (void)files.remove_empty_directory(file.attempt_directory());
+}
+
 /// The attempt of a directory entry; none for other entries.
 std::optional<uint64_t> attempt_of(const FileInfo& entry) {
-  const std::string_view path = entry.path;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = name_of(entry);
   if (!entry.is_directory || !name.starts_with(kAttemptPrefix)) return std::nullopt;
   uint64_t attempt = 0;
   for (const char digit : name.substr(kAttemptPrefix.size())) {
@@ -69,10 +112,12 @@ class FileWriter final : public Operator {
 
   void open(OperatorContext& context, std::vector<RecordReceiver*> /*outputs*/) override {
     files_ = &context.files();
+    place_.job = context.attempt().job;
     place_.attempt = context.attempt().attempt;
     place_.subtask = context.subtask();
     make_attempt_directory();
     file_ = value_or_throw(files_->create(place_.hidden_path()));
+    file_made_ = true;
     lines_.reserve(kBufferBytes + kBufferBytes / 4);
   }
 
@@ -99,8 +144,8 @@ class FileWriter final : public Operator {
   void close() override {
     file_.reset();
     if (files_ == nullptr || prepared_) return;  // What is prepared belongs to the committer.
-    (void)files_->remove(place_.hidden_path());
-    (void)files_->remove_empty_directory(place_.attempt_directory());
+    if (file_made_) (void)files_->remove(place_.hidden_path());
+    remove_if_empty(place_, *files_);
     (void)files_->remove_empty_directory(place_.directory);
   }
 
@@ -116,11 +161,21 @@ class FileWriter final : public Operator {
       prepared.directory =
           fmt::format("{}.{}.{}-{}", place_.directory.substr(0, name),
                       place_.directory.substr(name), place_.attempt, place_.subtask);
-      throw_if_error(files_->create_directories(prepared.attempt_directory()));
+      make_owned(prepared);
       (void)files_->rename(prepared.directory, place_.directory);  // Another subtask may be faster.
       (void)files_->remove_all(prepared.directory);
     }
-    throw_if_error(files_->create_directories(place_.attempt_directory()));
+    make_owned(place_);
+    const auto other = other_owner(place_.attempt_directory(), place_.job, *files_);
+    if (!other) return;
+    (void)files_->remove(place_.owner_path());
+    throw_if_error(unavailable(
+        fmt::format("output '{}' still has files of job {}", place_.directory, *other)));
+  }
+
+  void make_owned(const AttemptFile& place) {
+    throw_if_error(files_->create_directories(place.attempt_directory()));
+    throw_if_error(files_->create(place.owner_path()).status());
   }
 
   void flush() {
@@ -133,6 +188,7 @@ class FileWriter final : public Operator {
   FileSystem* files_ = nullptr;
   std::unique_ptr<WritableFile> file_;
   std::string lines_;
+  bool file_made_ = false;
   bool prepared_ = false;
 };
 
@@ -142,15 +198,27 @@ class FileCommitter final : public Committer {
     ASSIGN_OR_RETURN(const AttemptFile file, decode(payload));
     const Status renamed = files.rename(file.hidden_path(), file.final_path());
     if (!renamed.ok() && !was_committed(file, renamed, files)) {
-      return renamed.with_context("cannot publish " + file.final_path());
+      return renamed.with_context(
+          fmt::format("cannot publish {} ({} parts are published already and stay in '{}')",
+                      file.final_path(), published_parts(file, files), file.directory));
     }
     // Only tidying: what fails here is no reason to fail a job that is done.
-    (void)files.remove_empty_directory(file.attempt_directory());
+    remove_if_empty(file, files);
     remove_attempts_before(file, files);
     return Status();
   }
 
  private:
+  static size_t published_parts(const AttemptFile& file, FileSystem& files) {
+    const auto entries = files.list(file.directory);
+    if (!entries.ok()) return 0;
+    return static_cast<size_t>(
+        std::count_if(entries->begin(), entries->end(), [](const FileInfo& entry) {
+          const std::string_view path = entry.path;
+          return !entry.is_directory && path.substr(path.rfind('/')).starts_with("/part-");
+        }));
+  }
+
   static bool was_committed(const AttemptFile& file, const Status& renamed, FileSystem& files) {
     return renamed.code() == StatusCode::kNotFound && files.info(file.final_path()).ok();
   }
@@ -160,7 +228,8 @@ class FileCommitter final : public Committer {
     if (!entries.ok()) return;
     for (const FileInfo& entry : *entries) {
       const auto attempt = attempt_of(entry);
-      if (attempt && *attempt < file.attempt) (void)files.remove_all(entry.path);
+      if (!attempt || *attempt >= file.attempt) continue;
+      if (!other_owner(entry.path, file.job, files)) (void)files.remove_all(entry.path);
     }
   }
 };
@@ -182,11 +251,13 @@ Status check_absent(const std::string& directory, FileSystem& files) {
       fmt::format("output '{}' exists already; remove it or name another directory", directory));
 }
 
-void remove_leftovers(const std::string& directory, FileSystem& files) {
+void remove_leftovers(const std::string& directory, const JobId& job, FileSystem& files) {
   const auto entries = files.list(directory);
   if (!entries.ok()) return;
   for (const FileInfo& entry : *entries) {
-    if (attempt_of(entry)) (void)files.remove_all(entry.path);
+    if (attempt_of(entry) && !other_owner(entry.path, job, files)) {
+      (void)files.remove_all(entry.path);
+    }
   }
   (void)files.remove_empty_directory(directory);
 }
@@ -202,7 +273,9 @@ std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
   };
   parts.committer = [] { return std::make_unique<FileCommitter>(); };
   parts.check = [directory](FileSystem& files) { return check_absent(directory, files); };
-  parts.clean_up = [directory](FileSystem& files) { remove_leftovers(directory, files); };
+  parts.clean_up = [directory](const JobId& job, FileSystem& files) {
+    remove_leftovers(directory, job, files);
+  };
   return make_sink_factory(std::move(parts));
 }
 

@@ -15,8 +15,8 @@ class SinkFactory final : public OperatorFactory {
   Status check(FileSystem& files) const override {
     return parts_.check ? parts_.check(files) : Status();
   }
-  void clean_up(FileSystem& files) const override {
-    if (parts_.clean_up) parts_.clean_up(files);
+  void clean_up(const JobId& job, FileSystem& files) const override {
+    if (parts_.clean_up) parts_.clean_up(job, files);
   }
 
  private:

@@ -12,7 +12,7 @@ struct SinkParts {
   std::function<std::unique_ptr<Operator>()> writer;
   std::function<std::unique_ptr<Committer>()> committer;
   std::function<Status(FileSystem&)> check;
-  std::function<void(FileSystem&)> clean_up;
+  std::function<void(const JobId&, FileSystem&)> clean_up;
 };
 
 std::shared_ptr<const OperatorFactory> make_sink_factory(SinkParts parts);

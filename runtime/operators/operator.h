@@ -135,8 +135,9 @@ class OperatorFactory {
   virtual Status check(FileSystem&) const { return Status(); }
 
   /// After the job has ended in whatever way, in every TaskManager that ran one of these operators:
-  /// removes what attempts left unpublished. Idempotent; may block.
-  virtual void clean_up(FileSystem&) const {}
+  /// removes what its attempts left unpublished. Another job may use the same places meanwhile.
+  /// Idempotent; may block.
+  virtual void clean_up(const JobId&, FileSystem&) const {}
 };
 
 }  // namespace freshet

@@ -16,8 +16,10 @@ namespace freshet {
 /// What a connector sees of its task, under the test's control.
 class FakeContext final : public OperatorContext {
  public:
-  explicit FakeContext(FileSystem& files, uint32_t subtask = 0, AttemptNumber attempt = 0)
+  explicit FakeContext(FileSystem& files, uint32_t subtask = 0, AttemptNumber attempt = 0,
+                       JobId job = {})
       : files_(files) {
+    attempt_.job = job;
     attempt_.subtask.index = subtask;
     attempt_.attempt = attempt;
   }

@@ -14,11 +14,15 @@ namespace {
 
 using Files = std::map<std::string, std::string>;
 
+constexpr JobId kJob{0, 1};
+constexpr JobId kOtherJob{0, 2};
+
 /// One subtask of a sink of strings, up to wherever the test takes it.
 class Writer {
  public:
-  Writer(const OperatorFactory& factory, FileSystem& files, uint32_t subtask, AttemptNumber attempt)
-      : context(files, subtask, attempt), writer_(factory.make()) {
+  Writer(const OperatorFactory& factory, FileSystem& files, uint32_t subtask, AttemptNumber attempt,
+         JobId job = kJob)
+      : context(files, subtask, attempt, job), writer_(factory.make()) {
     writer_->open(context, {});
   }
   ~Writer() { writer_->close(); }
@@ -38,8 +42,9 @@ class Writer {
 
 class FileSinkTest : public testing::Test {
  protected:
-  std::string write(uint32_t subtask, AttemptNumber attempt, const std::string& line) {
-    Writer writer(*factory_, files_, subtask, attempt);
+  std::string write(uint32_t subtask, AttemptNumber attempt, const std::string& line,
+                    JobId job = kJob) {
+    Writer writer(*factory_, files_, subtask, attempt, job);
     writer.write(line);
     const auto payloads = writer.end();
     EXPECT_EQ(payloads.size(), 1u);
@@ -56,8 +61,9 @@ class FileSinkTest : public testing::Test {
 TEST_F(FileSinkTest, PublishesNothingBeforeTheCommit) {
   const std::string first = write(0, 0, "a");
   const std::string second = write(1, 0, "b");
-  EXPECT_EQ(files_.files(),
-            (Files{{"/out/.attempt-0/part-0", "a\n"}, {"/out/.attempt-0/part-1", "b\n"}}));
+  EXPECT_EQ(files_.files(), (Files{{"/out/.attempt-0/.owner-" + kJob.to_string(), ""},
+                                   {"/out/.attempt-0/part-0", "a\n"},
+                                   {"/out/.attempt-0/part-1", "b\n"}}));
   EXPECT_TRUE(commit(first).ok());
   EXPECT_TRUE(commit(second).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
@@ -91,6 +97,19 @@ TEST_F(FileSinkTest, SaysWhichFileIsLost) {
   EXPECT_NE(status.message().find("/out/part-0"), std::string::npos) << status.message();
 }
 
+TEST_F(FileSinkTest, SaysWhatIsPublishedAlreadyWhenAPartCannotBe) {
+  const std::string first = write(0, 0, "a");
+  const std::string second = write(1, 0, "b");
+  EXPECT_TRUE(commit(first).ok());
+  ASSERT_TRUE(files_.remove("/out/.attempt-0/part-1").ok());
+  const Status status = commit(second);
+  EXPECT_NE(status.message().find("cannot publish /out/part-1 (1 parts are published already and "
+                                  "stay in '/out')"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(files_.files().at("/out/part-0"), "a\n");
+}
+
 TEST_F(FileSinkTest, RefusesADamagedCommittable) {
   const std::string payload = write(0, 0, "a");
   EXPECT_EQ(commit("").code(), StatusCode::kInvalidArgument);
@@ -102,7 +121,7 @@ TEST_F(FileSinkTest, LeavesNothingWhenAnAttemptIsCancelled) {
   {
     Writer writer(*factory_, files_, 0, 0);
     writer.write(std::string(100'000, 'x'));
-    EXPECT_EQ(files_.files().size(), 1u);
+    EXPECT_EQ(files_.files().size(), 2u);
   }
   EXPECT_TRUE(files_.files().empty());
   EXPECT_FALSE(files_.info("/out").ok());
@@ -121,14 +140,33 @@ TEST_F(FileSinkTest, LeavesTheDirectoryOfANewerAttemptAlone) {
 TEST_F(FileSinkTest, CleansUpAfterAJobWithoutResult) {
   (void)write(0, 0, "a");
   (void)write(0, 1, "b");
-  factory_->clean_up(files_);
+  factory_->clean_up(kJob, files_);
   EXPECT_TRUE(files_.files().empty());
   EXPECT_TRUE(factory_->check(files_).ok());
 }
 
+TEST_F(FileSinkTest, CleansUpNothingOfAnotherJob) {
+  (void)write(0, 0, "left behind");
+  (void)write(0, 1, "left behind");
+  const std::string other = write(0, 2, "other", kOtherJob);
+  factory_->clean_up(kJob, files_);
+  EXPECT_EQ(files_.files(), (Files{{"/out/.attempt-2/.owner-" + kOtherJob.to_string(), ""},
+                                   {"/out/.attempt-2/part-0", "other\n"}}));
+  EXPECT_TRUE(commit(other).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "other\n"}}));
+}
+
+TEST_F(FileSinkTest, RefusesTheDirectoryOfAnAttemptOfAnotherJobUntilThatIsCleanedUp) {
+  (void)write(0, 0, "left behind");
+  EXPECT_THROW(Writer(*factory_, files_, 0, 0, kOtherJob), std::runtime_error);
+  factory_->clean_up(kJob, files_);
+  EXPECT_TRUE(files_.files().empty());
+  EXPECT_TRUE(commit(write(0, 0, "other", kOtherJob)).ok());
+}
+
 TEST_F(FileSinkTest, CleansUpNothingOfAResult) {
   EXPECT_TRUE(commit(write(0, 0, "a")).ok());
-  factory_->clean_up(files_);
+  factory_->clean_up(kJob, files_);
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}}));
 }
 
@@ -182,7 +220,7 @@ TEST(CollectSinkTest, ShowsOnlyWhatWasCommitted) {
   EXPECT_TRUE(committer->commit(payloads[3], files).ok());
   EXPECT_TRUE(committer->commit(payloads[2], files).ok());
   EXPECT_EQ(results->values(), (std::vector<std::string>{"1/0", "1/1"}));
-  factory->clean_up(files);
+  factory->clean_up(kJob, files);
   EXPECT_EQ(results->values().size(), 2u);
 }
 

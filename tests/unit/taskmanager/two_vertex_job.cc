@@ -95,7 +95,7 @@ class Factory final : public OperatorFactory {
     return source_ ? nullptr : std::make_unique<LoggingCommitter>(script_);
   }
   Status check(FileSystem&) const override { return source_ ? Status() : script_->check; }
-  void clean_up(FileSystem&) const override {
+  void clean_up(const JobId&, FileSystem&) const override {
     if (!source_ && script_->log != nullptr) script_->log->push_back("clean up");
   }
 
