@@ -45,6 +45,7 @@ Result<ClusterState> ClusterControl::start(const StartOptions& options) {
   ProcessHost::Command command;
   command.program = options.program;
   command.arguments = options.arguments;
+  command.environment = options.environment;
   command.output_path = directory_.output_of(std::string(kSupervisorName));
   command.new_session = true;
   const auto supervisor = processes_.spawn(command);

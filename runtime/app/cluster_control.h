@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ class ClusterControl {
   struct StartOptions {
     std::string program;                 // This binary.
     std::vector<std::string> arguments;  // Of its supervisor subcommand.
-    size_t processes = 0;                // JobManager and TaskManagers.
+    std::map<std::string, std::string> environment;
+    size_t processes = 0;  // JobManager and TaskManagers.
     /// Asks the JobManager: ok once all TaskManagers have registered. Called again until then.
     std::function<Status(const Address&)> check_registered;
   };

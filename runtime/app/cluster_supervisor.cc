@@ -87,6 +87,7 @@ Status ClusterSupervisor::start(Member& member) {
   ProcessHost::Command command;
   command.program = options_.program;
   command.arguments = arguments_of(member);
+  command.environment = options_.environment;
   command.output_path = directory_.output_of(name);
   ASSIGN_OR_RETURN(member.state.process, processes_.spawn(command));
   if (member.came_up) member.state.restarts++;

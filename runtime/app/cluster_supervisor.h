@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,10 +26,11 @@ class ClusterSupervisor {
   struct Options {
     std::string program;  // This binary.
     uint32_t task_managers = 1;
-    uint32_t slots = 1;                  // Of each TaskManager.
-    Address control;                     // Port 0: any.
-    bool restart = true;                 // Otherwise what has ended stays so.
-    std::vector<std::string> arguments;  // For every process: settings.
+    uint32_t slots = 1;                              // Of each TaskManager.
+    Address control;                                 // Port 0: any.
+    bool restart = true;                             // Otherwise what has ended stays so.
+    std::vector<std::string> arguments;              // For every process: settings.
+    std::map<std::string, std::string> environment;  // Likewise: what is no business of others.
   };
   static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.
 

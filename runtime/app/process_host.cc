@@ -61,6 +61,18 @@ std::string describe(int status) {
   return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 
+/// `NAME=value` of this process, with what the command adds or replaces.
+std::vector<std::string> environment_of(const ProcessHost::Command& command) {
+  std::vector<std::string> variables;
+  for (char** one = environ; *one != nullptr; one++) {
+    const std::string_view variable = *one;
+    const std::string name(variable.substr(0, variable.find('=')));
+    if (!command.environment.contains(name)) variables.emplace_back(variable);
+  }
+  for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
+  return variables;
+}
+
 /// The parameters of posix_spawn, released together.
 class SpawnParameters {
  public:
@@ -104,9 +116,13 @@ class SystemProcessHost final : public ProcessHost {
       arguments.push_back(const_cast<char*>(argument.c_str()));
     }
     arguments.push_back(nullptr);
+    std::vector<std::string> variables = environment_of(command);
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
     pid_t pid = 0;
     const int error = posix_spawn(&pid, command.program.c_str(), parameters.actions(),
-                                  parameters.attributes(), arguments.data(), environ);
+                                  parameters.attributes(), arguments.data(), environment.data());
     if (error != 0) {
       return unavailable(fmt::format("cannot start {}: {}", command.program, strerror(error)));
     }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class ProcessHost {
     std::vector<std::string> arguments;  // Without the program's name.
     std::string output_path;   // Receives standard output and error, appended; empty: inherited.
     bool new_session = false;  // Detached from the terminal.
+    std::map<std::string, std::string> environment = {};  // Besides this process' own.
   };
 
   virtual ~ProcessHost() = default;

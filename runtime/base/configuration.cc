@@ -32,7 +32,9 @@ const ConfigKey kRpcPort{"jobmanager.rpc.port", "6123",
                          "control port of the JobManager; 0: any free one"};
 const ConfigKey kDataPort{"taskmanager.data.port", "0",
                           "data port of a TaskManager; 0: any free one"};
-const ConfigKey kSecret{"security.secret", "", "shared secret that every peer must know"};
+const ConfigKey kSecret{
+    "security.secret", "",
+    "shared secret that every peer must know; also from the environment variable FRESHET_SECRET"};
 const ConfigKey kRestartStrategy{"restart-strategy.type", "exponential-delay",
                                  "none, fixed-delay, failure-rate or exponential-delay"};
 const ConfigKey kFixedDelayAttempts{"restart-strategy.fixed-delay.attempts", "1",

@@ -61,7 +61,8 @@ void print_processes(const ClusterState& state, const ClusterDirectory& director
 }
 
 std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
-                                              const ClusterDirectory& directory) {
+                                              const ClusterDirectory& directory,
+                                              const std::vector<std::string>& settings) {
   std::vector<std::string> arguments = {
       "supervisor",     "--name",         directory.name(),      "--state-dir",
       directory.base(), "--taskmanagers", options.task_managers, "--slots",
@@ -69,10 +70,7 @@ std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
       options.port};
   if (options.no_restart) arguments.push_back("--no-restart");
   if (options.allow_faults) arguments.push_back("--allow-faults");
-  for (const std::string& pair : options.settings) {
-    arguments.push_back("-D");
-    arguments.push_back(pair);
-  }
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
   return arguments;
 }
 
@@ -101,7 +99,9 @@ Status start_cluster(const ClusterOptions& options) {
   ClusterTools tools;
   ClusterControl::StartOptions start;
   ASSIGN_OR_RETURN(start.program, own_program_path());
-  start.arguments = supervisor_arguments(options, directory);
+  HandedSettings settings = hand_on(configuration);
+  start.arguments = supervisor_arguments(options, directory, settings.arguments);
+  start.environment = std::move(settings.environment);
   start.processes = 1 + task_managers;
   start.check_registered = [&](const Address& address) {
     return check_registered(address, configuration, task_managers, *tools.clock);

@@ -4,6 +4,9 @@
 
 #include <charconv>
 
+#include "runtime/app/security.h"
+#include "runtime/base/process_environment.h"
+
 namespace freshet::cli {
 
 int report(const Status& status) {
@@ -28,7 +31,24 @@ Result<Configuration> parse_settings(const std::vector<std::string>& pairs) {
   for (const std::string& pair : pairs) {
     RETURN_IF_ERROR(configuration.set_pair(pair).with_context("-D " + pair));
   }
+  const std::string secret = environment_variable(kSecretVariable).value_or("");
+  if (!secret.empty() && !configuration.has(config::kSecret)) {
+    RETURN_IF_ERROR(configuration.set(std::string(config::kSecret.name), secret));
+  }
   return configuration;
+}
+
+HandedSettings hand_on(const Configuration& configuration) {
+  HandedSettings handed;
+  for (const auto& [key, value] : configuration.values()) {
+    if (key == config::kSecret.name) {
+      handed.environment[kSecretVariable] = value;
+    } else {
+      handed.arguments.push_back("-D");
+      handed.arguments.push_back(key + "=" + value);
+    }
+  }
+  return handed;
 }
 
 Result<uint32_t> parse_number(const std::string& option, const std::string& text, uint32_t minimum,

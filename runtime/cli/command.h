@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,16 @@ int fail(const Status&);
 
 /// Adds `-D key=value`, which may come several times.
 void add_settings(CLI::App& parser, std::vector<std::string>& pairs);
+/// Takes the secret from the environment when no setting gives it.
 Result<Configuration> parse_settings(const std::vector<std::string>& pairs);
+
+/// How settings are given to another process. The secret goes by the environment: everybody on the
+/// machine can read command lines.
+struct HandedSettings {
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+};
+HandedSettings hand_on(const Configuration&);
 
 /// A number between bounds, with a message that names the option.
 Result<uint32_t> parse_number(const std::string& option, const std::string& text, uint32_t minimum,

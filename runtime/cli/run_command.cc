@@ -45,6 +45,7 @@ Result<BuildOptions> build_options(const RunOptions& options, const Configuratio
   BuildOptions build;
   build.arguments = options.arguments;
   build.configuration = configuration.values();
+  build.configuration.erase(std::string(config::kSecret.name));  // Of this process, not of the job.
   if (!configuration.has(config::kWorkingDirectory)) {
     std::error_code error;
     const std::string directory = std::filesystem::current_path(error).string();

@@ -33,10 +33,11 @@ Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& o
   result.control = Address{options.host, options.port};
   result.restart = !options.no_restart;
   if (options.allow_faults) result.arguments.push_back("--allow-faults");
-  for (const std::string& pair : options.settings) {
-    result.arguments.push_back("-D");
-    result.arguments.push_back(pair);
-  }
+  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  HandedSettings settings = hand_on(configuration);
+  result.arguments.insert(result.arguments.end(), settings.arguments.begin(),
+                          settings.arguments.end());
+  result.environment = std::move(settings.environment);
   return result;
 }
 

@@ -58,6 +58,26 @@ TEST(ClusterCommandTest, StartsShowsAndStopsACluster) {
   EXPECT_THAT(again.errors, HasSubstr("no cluster is called 'test'"));
 }
 
+TEST(ClusterCommandTest, KeepsItsSecretOffCommandLines) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.arguments = {"-D", "security.secret=morning-rain"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const ClusterState state = cluster.state();
+  std::vector<pid_t> processes = {state.supervisor.pid};
+  for (const ClusterProcess& one : state.processes) processes.push_back(one.process.pid);
+  for (const pid_t pid : processes) {
+    const std::string line = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+    EXPECT_THAT(line, HasSubstr("freshet"));
+    EXPECT_THAT(line, Not(HasSubstr("morning-rain")));
+  }
+  EXPECT_THAT(cluster.list().errors, HasSubstr("security.secret differs"));
+  const Outcome with_secret =
+      run_freshet(cluster.command("list", {"-D", "security.secret=morning-rain"}));
+  EXPECT_EQ(with_secret.exit_code, 0) << with_secret.errors;
+}
+
 TEST(ClusterCommandTest, RefusesANameThatIsInUse) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;

@@ -1,10 +1,11 @@
+#include "runtime/app/cluster_supervisor.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "runtime/app/cluster_supervisor.h"
 #include "runtime/base/memory_file_system.h"
 
 namespace freshet {
@@ -90,6 +91,15 @@ class ClusterSupervisorTest : public ::testing::Test {
   ManualClock clock_;
   std::unique_ptr<ClusterSupervisor> supervisor_;
 };
+
+TEST_F(ClusterSupervisorTest, GivesItsEnvironmentToEveryProcess) {
+  options_.environment = {{"FRESHET_SECRET", "rain"}};
+  start_all();
+  ASSERT_EQ(host_.running.size(), 3u);
+  for (const auto& [pid, command] : host_.running) {
+    EXPECT_EQ(command.environment, options_.environment);
+  }
+}
 
 TEST_F(ClusterSupervisorTest, StartsTaskManagersOnceTheJobManagerHasAPort) {
   make();

@@ -32,6 +32,17 @@ TEST(ProcessHostTest, TellsHowAChildEnded) {
   EXPECT_FALSE(host->alive(*child));
 }
 
+TEST(ProcessHostTest, AddsToTheEnvironmentOfAChildAndReplacesInIt) {
+  const auto host = make_system_process_host();
+  ProcessHost::Command command =
+      shell("test \"$FRESHET_TEST $HOME\" = 'a=b home' && test -n \"$PATH\"");
+  command.environment = {{"FRESHET_TEST", "a=b"}, {"HOME", "home"}};
+  ASSERT_TRUE(host->spawn(command).ok());
+  const auto exits = reap_one(*host);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_TRUE(exits[0].success) << exits[0].how;
+}
+
 TEST(ProcessHostTest, EndsAChildBySignal) {
   const auto host = make_system_process_host();
   const auto child = host->spawn(shell("exec sleep 1000"));
