@@ -17,6 +17,8 @@ constexpr uint32_t kFaults = 3;
 constexpr Duration kFaultsSpan = 100ms;
 constexpr size_t kLastLines = 40;
 
+bool is_hidden(const std::string& path) { return path.find("/.") != std::string::npos; }
+
 }  // namespace
 
 SimRun::SimRun(const SimJob& job, const SimCluster::Options& options)
@@ -41,11 +43,14 @@ void SimRun::expect_exactly_once() {
   ASSERT_TRUE(cluster_.run_until_ended(kLimit)) << last_lines();
   EXPECT_EQ(cluster_.job_state(), JobState::kFinished) << cluster_.job_cause().to_string();
   EXPECT_EQ(output(), job_.expected);
-  for (const std::string& path : output_paths()) EXPECT_THAT(path, testing::HasSubstr("/part-"));
   const Result<size_t> replayed = cluster_.replay_tasks();
   EXPECT_TRUE(replayed.ok()) << replayed.status().to_string();
   if (replayed.ok()) tasks_replayed_ = *replayed;
   EXPECT_EQ(cluster_.hosted_tasks(), 0u);
+  // What a job left hidden that the JobManager forgot may stay.
+  if (cluster_.submissions() <= 1) {
+    EXPECT_THAT(output_paths(), testing::Each(testing::ResultOf(is_hidden, false)));
+  }
   EXPECT_THAT(cluster_.problems(), testing::IsEmpty());
 }
 
@@ -60,6 +65,7 @@ std::vector<std::string> SimRun::output_paths() {
 std::vector<std::string> SimRun::output() {
   std::vector<std::string> lines;
   for (const std::string& path : output_paths()) {
+    if (is_hidden(path)) continue;
     std::istringstream content(cluster_.files().files().at(path));
     for (std::string line; std::getline(content, line);) lines.push_back(line);
   }

@@ -27,7 +27,7 @@ class SimRun {
   /// nothing else is left, every task repeats, no invariant broke.
   void expect_exactly_once();
 
-  /// All lines below the job's output directory, sorted.
+  /// All lines of the job's output, sorted; what is hidden is no output.
   std::vector<std::string> output();
   /// Everything there is below it, by path.
   std::vector<std::string> output_paths();
