@@ -1,5 +1,8 @@
+#include <cstdio>
+
 #include "examples/wordcount/words.h"
 #include "runtime/api/job.h"
+#include "runtime/connectors/discard_sink.h"
 #include "runtime/connectors/elements.h"
 #include "runtime/connectors/file_sink.h"
 #include "runtime/connectors/print_sink.h"
@@ -42,13 +45,33 @@ freshet::DataStream<std::string> read_lines(freshet::Environment& env) {
   return env.from_source(freshet::elements(built_in_text()), "built-in text");
 }
 
+/// Says how many there were in this process when the job has left it.
+std::shared_ptr<freshet::DiscardedRecords> counter() {
+  const auto say = [](freshet::DiscardedRecords* discarded) {
+    const uint64_t count = discarded->count;
+    if (count != 0) std::printf("%ju results dropped\n", static_cast<uintmax_t>(count));
+    std::fflush(stdout);
+    delete discarded;
+  };
+  return {new freshet::DiscardedRecords, say};
+}
+
+freshet::Sink<WordCount> sink(freshet::Environment& env) {
+  const std::string output = env.arguments().text_or(
+      "output", "", "directory to make for the results; without it they are printed");
+  if (env.arguments().flag("discard", "counts the results and drops them")) {
+    if (!output.empty()) throw freshet::UsageError("--discard leaves nothing for --output");
+    return freshet::discard_sink<WordCount>(counter());
+  }
+  return output.empty() ? freshet::print_sink<WordCount>(append_line)
+                        : freshet::file_sink<WordCount>(env.path(output), append_line);
+}
+
 }  // namespace
 
 /// One line `word count` for every word of the input; with --updates a line for every change.
 FRESHET_JOB(wordcount) {
   const bool updates = env.arguments().flag("updates", "shows each count as it grows");
-  const std::string output = env.arguments().text_or(
-      "output", "", "directory to make for the results; without it they are printed");
 
   read_lines(env)
       .flat_map([](const std::string& line, freshet::Collector<WordCount>& out) {
@@ -63,6 +86,5 @@ FRESHET_JOB(wordcount) {
       .sum(&WordCount::count, updates ? freshet::Emit::updates : freshet::Emit::final)
       .name("count")
       .uid("count")
-      .sink_to(output.empty() ? freshet::print_sink<WordCount>(append_line)
-                              : freshet::file_sink<WordCount>(env.path(output), append_line));
+      .sink_to(sink(env));
 }

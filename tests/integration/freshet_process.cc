@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,7 +83,10 @@ std::optional<int> FreshetProcess::wait(Duration timeout) {
   pollfd ended{descriptor_, POLLIN, 0};
   if (poll(&ended, 1, static_cast<int>(to_millis(timeout))) <= 0) return std::nullopt;
   int status = 0;
-  CHECK(waitpid(identity_.pid, &status, 0) == identity_.pid);
+  rusage used{};
+  CHECK(wait4(identity_.pid, &status, 0, &used) == identity_.pid);
+  for (const timeval& time : {used.ru_utime, used.ru_stime})
+    cpu_time_ += std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return exit_code_;
 }
@@ -99,7 +103,7 @@ Outcome run_program(const std::string& program, const std::vector<std::string>& 
                     Duration timeout) {
   FreshetProcess process(program, arguments);
   const auto exit_code = process.wait(timeout);
-  return {exit_code.value_or(-1), process.output(), process.errors()};
+  return {exit_code.value_or(-1), process.output(), process.errors(), process.cpu_time()};
 }
 
 void pause(Duration duration) { poll(nullptr, 0, static_cast<int>(to_millis(duration))); }

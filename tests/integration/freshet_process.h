@@ -47,6 +47,8 @@ class FreshetProcess {
   std::string output() const { return read_file(files_ / "out"); }
   std::string errors() const { return read_file(files_ / "err"); }
   pid_t pid() const { return identity_.pid; }
+  /// User and system time of all its threads; known once it has ended.
+  Duration cpu_time() const { return cpu_time_; }
 
  private:
   void start(const std::string& program, const std::vector<std::string>& arguments);
@@ -55,12 +57,14 @@ class FreshetProcess {
   ProcessIdentity identity_;
   int descriptor_ = -1;
   std::optional<int> exit_code_;
+  Duration cpu_time_{};
 };
 
 struct Outcome {
   int exit_code = -1;  // -1: it did not end in time and was ended.
   std::string output;
   std::string errors;
+  Duration cpu_time{};
 };
 
 /// Runs a command to its end.

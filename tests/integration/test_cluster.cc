@@ -78,4 +78,8 @@ std::string TestCluster::log(const std::string& process) const {
   return read_file(directory_.path() + "/" + options_.name + "/" + process + ".log");
 }
 
+std::string TestCluster::output(const std::string& process) const {
+  return read_file(directory_.path() + "/" + options_.name + "/" + process + ".out");
+}
+
 }  // namespace freshet::testing

@@ -47,6 +47,8 @@ class TestCluster {
   const std::string& state_directory() const { return directory_.path(); }
   const std::string& name() const { return options_.name; }
   std::string log(const std::string& process) const;
+  /// What jobs printed there.
+  std::string output(const std::string& process) const;
 
  private:
   void remember(const ClusterState&);
