@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "runtime/app/kernel_file.h"
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -65,10 +66,11 @@ TEST(ClusterCommandTest, KeepsItsSecretOffCommandLines) {
   TestCluster cluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
   const ClusterState state = cluster.state();
+  const auto files = make_local_file_system();
   std::vector<pid_t> processes = {state.supervisor.pid};
   for (const ClusterProcess& one : state.processes) processes.push_back(one.process.pid);
   for (const pid_t pid : processes) {
-    const std::string line = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+    const std::string line = read_kernel_file(*files, "/proc/" + std::to_string(pid) + "/cmdline");
     EXPECT_THAT(line, HasSubstr("freshet"));
     EXPECT_THAT(line, Not(HasSubstr("morning-rain")));
   }
