@@ -1,7 +1,6 @@
 #include "network/asio_transport.h"
 
 #include <fmt/format.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -20,6 +19,7 @@
 #include <thread>
 
 #include "network/outgoing_queue.h"
+#include "network/socket_options.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 
@@ -36,10 +36,6 @@ constexpr size_t kWriteBytesPerTurn =
 constexpr Duration kLingerTime = 1s;  // For the peer's answer to an orderly close.
 constexpr Duration kLingerTimeAtShutdown = 100ms;
 constexpr Duration kAcceptPause = 50ms;  // After an error such as a lack of descriptors.
-constexpr int kKeepAliveIdleSeconds = 10;
-constexpr int kKeepAliveIntervalSeconds = 5;
-constexpr int kKeepAliveProbes = 3;
-constexpr int kUnacknowledgedMillisMax = 15'000;  // Keepalive is silent while bytes are under way.
 
 /// Something on a loop that has to end before the loop can.
 class LoopMember {
@@ -132,18 +128,6 @@ Status network_error(const Address& address, const ErrorCode& error) {
   return unavailable(fmt::format("{}: {}", address.to_string(), error.message()));
 }
 
-void set_options(tcp::socket& socket) {
-  const auto set = [&socket](int level, int option, int value) {
-    setsockopt(socket.native_handle(), level, option, &value, sizeof(value));  // Best effort.
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMillisMax);
-}
-
 /// Empty when the peer has reset the connection already.
 Address local_address_of(const tcp::socket& socket) {
   ErrorCode error;
@@ -161,7 +145,7 @@ class AsioConnection final : public Connection,
         local_(local_address_of(socket)),
         remote_(std::move(remote)),
         socket_(std::move(socket)) {
-    set_options(socket_);
+    set_connection_options(socket_.native_handle());
   }
 
   void start(std::shared_ptr<ConnectionHandler> handler) override {
