@@ -118,14 +118,15 @@ void HostedTasks::cancel(const AttemptId& attempt) {
 void HostedTasks::finish(const AttemptId& attempt) {
   const auto found = tasks_.find(attempt);
   if (found == tasks_.end() || found->second.task == nullptr) return;
+  found->second.finishing = true;
   found->second.task->request_finish();
   environment_.tasks.wake(found->second.task);
 }
 
-void HostedTasks::cancel_job(const JobId& job) {
+void HostedTasks::end_job(const JobId& job) {
   std::vector<AttemptId> attempts;
   for (const auto& [attempt, hosted] : tasks_) {
-    if (attempt.job == job) attempts.push_back(attempt);
+    if (attempt.job == job && !hosted.finishing) attempts.push_back(attempt);
   }
   for (const AttemptId& attempt : attempts) cancel(attempt);
 }

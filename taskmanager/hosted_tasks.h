@@ -47,7 +47,8 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   // Attempts that are not hosted any more are ignored: their last state was on its way.
   void cancel(const AttemptId&);
   void finish(const AttemptId&);
-  void cancel_job(const JobId&);
+  /// Cancels what was not told to finish.
+  void end_job(const JobId&);
   void cancel_all();
 
   bool hosts(const AttemptId& attempt) const { return tasks_.contains(attempt); }
@@ -68,6 +69,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
     std::optional<Duration> flush_interval;
     TimerId cancellation;
     bool cancelling = false;
+    bool finishing = false;
   };
 
   void on_state(TaskStateChange);

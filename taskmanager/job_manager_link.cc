@@ -86,7 +86,7 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
     }
     state_ = State::kRegistering;
     proto::Envelope registration;
-    handler_.fill_registration(&registration);
+    handler_.fill_registration(&registration, channel_->local_address());
     channel_->send(registration.SerializeAsString());
     set_timer(options_.connect_timeout, "registration_timeout", &JobManagerLink::give_up_waiting);
     return Status();

@@ -286,7 +286,7 @@ void TaskExecutor::Impl::on_release(const JobId& id) {
   releasing_[id] = std::move(found->second);
   jobs_.erase(found);
   if (tasks_->hosts_job(id)) {
-    tasks_->cancel_job(id);
+    tasks_->end_job(id);
   } else {
     release_if_empty(id);
   }

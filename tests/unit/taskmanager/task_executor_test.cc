@@ -164,6 +164,27 @@ TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
   EXPECT_THAT(files_.files(), IsEmpty());
 }
 
+TEST_F(TaskExecutorTest, TasksToldToFinishAreNotCanceledByTheRelease) {
+  deploy();
+  proto::Envelope finish;
+  for (uint32_t vertex : {0, 1})
+    to_proto(attempt_of(vertex), finish.mutable_finish_tasks()->add_attempts());
+  manager_.send(finish);
+  release();
+  EXPECT_THAT(manager_.states(), Contains("0/0#0 FINISHED"));
+  EXPECT_THAT(manager_.states(), Contains("1/0#0 FINISHED"));
+  EXPECT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_EQ(executor_->free_slots(), 2u);
+}
+
+TEST_F(TaskExecutorTest, ReleaseCancelsTasksThatWereNotToldToFinish) {
+  script_->endless = true;
+  deploy();
+  release();
+  EXPECT_THAT(manager_.states(), Contains("1/0#0 CANCELED"));
+  EXPECT_TRUE(manager_.received.back().has_job_released());
+}
+
 TEST_F(TaskExecutorTest, EveryTaskDoesTheSameWhenExecutedAgain) {
   deploy();
   cancel();
