@@ -73,19 +73,43 @@ Status ClusterControl::claim() {
   mine.boot = boot_id(files_);
   mine.supervisor = own_process();
   RETURN_IF_ERROR(files_.write_atomically(prepared + "/state", to_text(mine)));
-  Status renamed = files_.rename(prepared, directory_.path());
-  if (renamed.ok()) return renamed;
-  const auto old = status();
-  if (old.ok() && any_alive(*old)) {
-    RETURN_IF_ERROR(files_.remove_all(prepared));
+  Status claimed = files_.rename(prepared, directory_.path());
+  if (!claimed.ok()) claimed = take_over(prepared);
+  if (!claimed.ok()) RETURN_IF_ERROR(files_.remove_all(prepared));
+  return claimed;
+}
+
+// Only who has made the mark in a directory may replace it. What the state says is read again
+// behind the mark: until then the directory may have become that of another start.
+Status ClusterControl::take_over(const std::string& prepared) {
+  RETURN_IF_ERROR(check_dead());
+  const std::string mark = directory_.path() + "/taken-over";
+  if (const Status marked = files_.create_new_directory(mark); !marked.ok()) {
+    if (marked.code() != StatusCode::kAlreadyExists) return marked;
     return already_exists(
-        fmt::format("a cluster called '{0}' is running already (supervisor {1}); stop it with "
-                    "'freshet cluster stop --name {0}', "
-                    "or start another one with --name",
-                    directory_.name(), old->supervisor.pid));
+        fmt::format("another start of a cluster called '{0}' clears away what a crash left; if "
+                    "there is none, clean up with 'freshet cluster stop --name {0}'",
+                    directory_.name()));
   }
-  RETURN_IF_ERROR(files_.remove_all(directory_.path()));  // Left over by a crash.
-  return files_.rename(prepared, directory_.path());
+  if (Status dead = check_dead(); !dead.ok()) {
+    RETURN_IF_ERROR(files_.remove_empty_directory(mark));
+    return dead;
+  }
+  const std::string aside = prepared + ".stale";
+  RETURN_IF_ERROR(files_.remove_all(aside));
+  RETURN_IF_ERROR(files_.rename(directory_.path(), aside));
+  const Status claimed = files_.rename(prepared, directory_.path());
+  RETURN_IF_ERROR(files_.remove_all(aside));
+  return claimed;
+}
+
+Status ClusterControl::check_dead() {
+  const auto old = status();
+  if (!old.ok() || !any_alive(*old)) return Status();
+  return already_exists(
+      fmt::format("a cluster called '{0}' is running already (supervisor {1}); stop it with "
+                  "'freshet cluster stop --name {0}', or start another one with --name",
+                  directory_.name(), old->supervisor.pid));
 }
 
 Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& options,

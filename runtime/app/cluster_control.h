@@ -41,6 +41,8 @@ class ClusterControl {
 
  private:
   Status claim();
+  Status take_over(const std::string& prepared);
+  Status check_dead();
   Result<ClusterState> wait_until_ready(const StartOptions&, const ProcessIdentity& supervisor);
   Status end_processes(const ClusterState&);
   bool any_alive(const ClusterState&) const;
