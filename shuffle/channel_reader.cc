@@ -13,11 +13,11 @@ const AttachedProducers* Attachment::find(uint32_t producer) const {
   return producer < range.span.end ? &range : nullptr;
 }
 
-uint64_t Attachment::next_element(uint32_t producer) const {
+AttachedPosition Attachment::position(uint32_t producer) const {
   const auto at = std::lower_bound(
       positions.begin(), positions.end(), producer,
       [](const AttachedPosition& position, uint32_t p) { return position.producer < p; });
-  return at != positions.end() && at->producer == producer ? at->next_element : 0;
+  return at != positions.end() && at->producer == producer ? *at : AttachedPosition{producer};
 }
 
 }  // namespace freshet

@@ -22,6 +22,7 @@ struct AttachedProducers {
 struct AttachedPosition {
   uint32_t producer = 0;
   uint64_t next_element = 0;
+  uint64_t hash = 0;  // Rolling over the elements before it; 0: not known.
   bool operator==(const AttachedPosition&) const = default;
 };
 
@@ -38,7 +39,8 @@ struct Attachment {
 
   /// Null when the producer is not asked for.
   const AttachedProducers* find(uint32_t producer) const;
-  uint64_t next_element(uint32_t producer) const;
+  uint64_t next_element(uint32_t producer) const { return position(producer).next_element; }
+  AttachedPosition position(uint32_t producer) const;
 };
 
 /// Takes the buffers of one subpartition from the partitions of a dataset that are in this process:

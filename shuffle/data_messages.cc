@@ -10,6 +10,9 @@ namespace freshet {
 namespace {
 
 constexpr size_t kEntriesMax = 60'000;  // In one frame, of any kind.
+constexpr uint64_t kAttachFixedBytes = 48;
+constexpr uint64_t kAttachRangeBytes = 12;
+constexpr uint64_t kAttachPositionBytes = 20;
 constexpr size_t kMessageBytesMax = 4096;
 
 template <class T>
@@ -118,10 +121,13 @@ Result<Hello> decode_hello(std::string_view payload) {
 }
 
 Status append_attach(uint32_t attachment, const Attachment& wanted, std::string* out) {
-  if (wanted.producers.size() > kEntriesMax || wanted.positions.size() > kEntriesMax / 2) {
-    return invalid_argument(
-        fmt::format("{} ranges of producers in one gate; at most {} are possible",
-                    wanted.producers.size(), kEntriesMax));
+  const uint64_t bytes = kAttachFixedBytes + wanted.producers.size() * kAttachRangeBytes +
+                         wanted.positions.size() * kAttachPositionBytes;
+  if (bytes > kFramePayloadBytesMax) {
+    return invalid_argument(fmt::format(
+        "{} ranges of producers and {} positions in one gate take {} bytes to ask for; "
+        "at most {} are possible",
+        wanted.producers.size(), wanted.positions.size(), bytes, kFramePayloadBytesMax));
   }
   const size_t start = begin_frame(FrameKind::kAttach, attachment, out);
   put(out, wanted.job.high);
@@ -142,6 +148,7 @@ Status append_attach(uint32_t attachment, const Attachment& wanted, std::string*
   for (const AttachedPosition& position : wanted.positions) {
     put(out, position.producer);
     put(out, position.next_element);
+    put(out, position.hash);
   }
   end_frame(start, out);
   return Status();
@@ -159,16 +166,17 @@ Result<Attachment> decode_attach(std::string_view payload) {
   wanted.consumer.subtask.index = reader.get<uint32_t>();
   wanted.consumer.attempt = reader.get<uint32_t>();
   wanted.credit_bytes = reader.get<uint32_t>();
-  wanted.producers.resize(reader.count(12));
+  wanted.producers.resize(reader.count(kAttachRangeBytes));
   for (AttachedProducers& range : wanted.producers) {
     range.span.begin = reader.get<uint32_t>();
     range.span.end = reader.get<uint32_t>();
     range.attempt = reader.get<uint32_t>();
   }
-  wanted.positions.resize(reader.count(12));
+  wanted.positions.resize(reader.count(kAttachPositionBytes));
   for (AttachedPosition& position : wanted.positions) {
     position.producer = reader.get<uint32_t>();
     position.next_element = reader.get<uint64_t>();
+    position.hash = reader.get<uint64_t>();
   }
   const bool valid =
       reader.complete() && !wanted.producers.empty() &&

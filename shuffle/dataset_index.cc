@@ -39,7 +39,8 @@ Status DatasetIndex::add_partition(const std::shared_ptr<PartitionQueues>& parti
 }
 
 PartitionQueues::Channel* DatasetIndex::create_channel(
-    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition, uint64_t position) {
+    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition,
+    const ChannelPosition& start) {
   std::vector<ReaderCall> calls;
   PartitionQueues::Channel* channel = nullptr;
   {
@@ -52,7 +53,7 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
         if (reads(*at->second, *partition)) reader = at->second;
       }
     }
-    channel = partition->create_channel(subpartition, position, reader, &calls);
+    channel = partition->create_channel(subpartition, start, reader, &calls);
   }
   tell(calls);
   return channel;

@@ -23,10 +23,10 @@ class DatasetIndex {
   /// kAlreadyExists when the same attempt of the same producer is here.
   Status add_partition(const std::shared_ptr<PartitionQueues>& partition);
 
-  /// Makes a channel of a partition that starts with element `position`, with its reader if that is
+  /// Makes a channel of a partition that begins at `start`, with its reader if that is
   /// here.
   PartitionQueues::Channel* create_channel(const std::shared_ptr<PartitionQueues>& partition,
-                                           uint32_t subpartition, uint64_t position);
+                                           uint32_t subpartition, const ChannelPosition& start);
 
   /// The producer has pushed all it has.
   void end_partition(const std::shared_ptr<PartitionQueues>& partition);

@@ -87,6 +87,7 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
     taken.charged_bytes += charge;
     bytes += front.size;
     channel->position = front.first_element + front.elements_started;
+    channel->hash = front.hash;
     channel->inside_element = (front.flags & kFrameEndsIncomplete) != 0;
     buffers->push_back(channel->buffers.pop());
   }
@@ -101,11 +102,12 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
 }
 
 PartitionQueues::Channel* PartitionQueues::create_channel(
-    uint32_t subpartition, uint64_t position, const std::shared_ptr<ChannelReader>& reader,
-    std::vector<ReaderCall>* calls) {
+    uint32_t subpartition, const ChannelPosition& start,
+    const std::shared_ptr<ChannelReader>& reader, std::vector<ReaderCall>* calls) {
   std::lock_guard lock(mutex_);
   Channel& channel = channels_.create(subpartition);
-  channel.position = position;
+  channel.position = start.elements;
+  channel.hash = static_cast<uint32_t>(start.hash);
   if (!reader) return &channel;
   if (Status status = refusal(channel, *reader); !status.ok()) {
     calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));
@@ -118,11 +120,17 @@ PartitionQueues::Channel* PartitionQueues::create_channel(
 
 Status PartitionQueues::refusal(const Channel& channel, const ChannelReader& reader) const {
   const Attachment& attachment = reader.attachment();
-  const uint64_t wanted = attachment.next_element(producer_);
+  const auto [producer, wanted, hash] = attachment.position(producer_);
   if (channel.position != wanted || channel.inside_element) {
     return failed_precondition(fmt::format(
         "producer {} has given away elements up to {}{}, and {} is asked for", producer_,
         channel.position, channel.inside_element ? " and part of the next" : "", wanted));
+  }
+  if (hash != 0 && channel.hash != 0 && static_cast<uint32_t>(hash) != channel.hash) {
+    return data_loss(
+        fmt::format("the {} elements of producer {} that the consumer has are not those it sent: "
+                    "their hash differs",
+                    wanted, producer));
   }
   if (attachment.credit_bytes != 0 && !channel.buffers.fits(attachment.credit_bytes)) {
     return failed_precondition(fmt::format("producer {} holds buffers above the credit of {} bytes",

@@ -11,6 +11,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/buffer.h"
 #include "shuffle/channel_reader.h"
+#include "shuffle/result_partition.h"
 #include "shuffle/sparse_array.h"
 
 namespace freshet {
@@ -45,6 +46,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     BufferQueue buffers;
     std::shared_ptr<ChannelReader> reader;
     uint64_t position = 0;        // Number of the next element that starts in what was not taken.
+    uint32_t hash = 0;            // Low half, of the elements before `position`; 0: not known.
     bool inside_element = false;  // What was taken last ends incomplete.
     bool end_told = false;
   };
@@ -82,7 +84,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   // Under the lock of the DatasetIndex:
 
   /// Makes the channel, with its reader if there is one (may be null).
-  Channel* create_channel(uint32_t subpartition, uint64_t position,
+  Channel* create_channel(uint32_t subpartition, const ChannelPosition& start,
                           const std::shared_ptr<ChannelReader>& reader,
                           std::vector<ReaderCall>* calls);
   void attach(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,

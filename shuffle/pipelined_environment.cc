@@ -235,7 +235,7 @@ Result<std::vector<GateInbox::Source>> PipelinedEnvironment::sources_of(
   for (const ChannelPosition& position : options.start) {
     for (GateInbox::Source& source : sources) {
       if (source.attachment.find(position.peer) == nullptr) continue;
-      source.attachment.positions.push_back({position.peer, position.elements});
+      source.attachment.positions.push_back({position.peer, position.elements, position.hash});
     }
   }
   return sources;

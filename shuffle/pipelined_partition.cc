@@ -45,8 +45,7 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
   const ChannelPosition start = position_of(start_, subpartition);
   return channels_.create(subpartition, &shared_, subpartition,
-                          context_.index->create_channel(queues_, subpartition, start.elements),
-                          start);
+                          context_.index->create_channel(queues_, subpartition, start), start);
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {

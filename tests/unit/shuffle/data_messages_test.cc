@@ -19,7 +19,7 @@ Attachment example() {
   attachment.consumer = AttemptId{attachment.job, SubtaskId{VertexId{5}, 6}, 7};
   attachment.credit_bytes = 1024;
   attachment.producers = {{{0, 5}, 1}, {{8, 9}, 2}};
-  attachment.positions = {{3, 77}, {8, 1}};
+  attachment.positions = {{3, 77, 0x1234'5678'9abc'def0}, {8, 1, 0}};
   return attachment;
 }
 
@@ -45,6 +45,8 @@ TEST(DataMessagesTest, AttachReadsAsWritten) {
   EXPECT_EQ(read->find(9), nullptr);
   EXPECT_EQ(read->next_element(3), 77u);
   EXPECT_EQ(read->next_element(4), 0u);
+  EXPECT_EQ(read->position(3).hash, 0x1234'5678'9abc'def0u);
+  EXPECT_EQ(read->position(4).hash, 0u);
 }
 
 TEST(DataMessagesTest, OthersReadAsWritten) {
@@ -81,6 +83,19 @@ TEST(DataMessagesTest, RefusesEveryShorterAndLongerPayload) {
   for (size_t size = 0; size < payload_of(hello).size(); ++size) {
     EXPECT_FALSE(decode_hello(payload_of(hello).substr(0, size)).ok()) << size;
   }
+}
+
+TEST(DataMessagesTest, RefusesToAskForMoreThanAFrameHolds) {
+  Attachment attachment = example();
+  attachment.positions.clear();
+  for (uint32_t producer = 0; producer < 60'000; ++producer)
+    attachment.positions.push_back({producer, 1, 1});
+  std::string frame;
+  EXPECT_EQ(append_attach(9, attachment, &frame).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(frame.empty());
+  attachment.positions.resize(52'000);
+  ASSERT_TRUE(append_attach(9, attachment, &frame).ok());
+  EXPECT_TRUE(FrameHeader::decode(frame).ok());
 }
 
 TEST(DataMessagesTest, RefusesRangesThatDoNotRise) {
