@@ -27,7 +27,7 @@ void DatasetIndex::forget_if_empty(const Key& key) {
 }
 
 Status DatasetIndex::add_partition(const std::shared_ptr<PartitionQueues>& partition) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Dataset& dataset = datasets_[key_of(*partition)];
   if (!dataset.partitions.emplace(std::pair(partition->producer(), partition->attempt()), partition)
            .second) {
@@ -44,7 +44,7 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
   std::vector<ReaderCall> calls;
   PartitionQueues::Channel* channel = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::shared_ptr<ChannelReader> reader;
     if (const auto dataset = datasets_.find(key_of(*partition)); dataset != datasets_.end()) {
       const auto& readers = dataset->second.readers;
@@ -62,7 +62,7 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
 void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partition) {
   std::vector<ReaderCall> calls;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     partition->set_ended();
     for (const auto& [place, reader] : datasets_[key_of(*partition)].readers) {
       if (reads(*reader, *partition)) partition->tell_end(place.subpartition, reader, &calls);
@@ -75,7 +75,7 @@ void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& part
   std::vector<ReaderCall> calls;
   std::vector<std::vector<Buffer>> dropped;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Dataset& dataset = datasets_[key_of(*partition)];
     for (const auto& [place, reader] : dataset.readers) {
       if (reads(*reader, *partition)) partition->tell_release(place.subpartition, reader, &calls);
@@ -92,7 +92,7 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   std::vector<ReaderCall> calls;
   std::shared_ptr<ChannelReader> replaced;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Dataset& dataset = datasets_[Key{wanted.job, wanted.dataset}];
     std::shared_ptr<ChannelReader>& place = dataset.readers[place_of(*reader)];
     if (place && place->attachment().consumer.attempt > wanted.consumer.attempt) {
@@ -122,7 +122,7 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
 void DatasetIndex::detach(const ChannelReader& reader) {
   const Attachment& attachment = reader.attachment();
   std::shared_ptr<ChannelReader> removed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const Key key{attachment.job, attachment.dataset};
   const auto dataset = datasets_.find(key);
   if (dataset == datasets_.end()) return;
@@ -137,7 +137,7 @@ void DatasetIndex::detach(const ChannelReader& reader) {
 }
 
 size_t DatasetIndex::partition_count() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   size_t count = 0;
   for (const auto& [key, dataset] : datasets_) count += dataset.partitions.size();
   return count;

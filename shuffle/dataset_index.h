@@ -3,10 +3,10 @@
 #include <compare>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "runtime/base/ids.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/channel_reader.h"
 #include "shuffle/partition_queues.h"
@@ -71,7 +71,7 @@ class DatasetIndex {
   static void for_each_attached(const Dataset& dataset, const ChannelReader& reader, Visit&& visit);
   void forget_if_empty(const Key& key) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::map<Key, Dataset> datasets_ GUARDED_BY(mutex_);
 };
 

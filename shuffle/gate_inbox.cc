@@ -79,7 +79,7 @@ Status GateInbox::on_frame(size_t source, const FrameHeader& header, std::string
   Buffer buffer = copy(header, payload);  // What is not accepted is dropped after the lock.
   bool woken = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return Status();
     bool accepted = false;
     RETURN_IF_ERROR(admit(source, header, returned_bytes, &accepted));
@@ -127,7 +127,7 @@ Status GateInbox::on_ended(size_t source, const std::vector<ProducerSpan>& spans
   const Attachment& attachment = options_.sources[source].attachment;
   bool woken = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return Status();
     for (const ProducerSpan& span : spans) {
       ProducerSet outside;
@@ -148,7 +148,7 @@ Status GateInbox::on_ended(size_t source, const std::vector<ProducerSpan>& spans
 void GateInbox::on_lost(size_t source, ProducerSpan producers, const Status& cause) {
   std::vector<ProducerSpan> lost;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     for (const AttachedProducers& range : options_.sources[source].attachment.producers) {
       const ProducerSpan common{std::max(range.span.begin, producers.begin),
@@ -174,7 +174,7 @@ void GateInbox::on_source_lost(size_t source, const Status& cause) {
 void GateInbox::on_ready(const std::shared_ptr<PartitionQueues>& partition) {
   bool woken = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     arrivals_.ready.push_back(partition);
     woken = note_arrival();
@@ -185,7 +185,7 @@ void GateInbox::on_ready(const std::shared_ptr<PartitionQueues>& partition) {
 void GateInbox::on_local_ended(uint32_t producer) {
   bool woken = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     ended_.add({producer, producer + 1});
     arrivals_.ended.push_back({producer, producer + 1});
@@ -201,25 +201,25 @@ void GateInbox::wake_if(bool needed) const {
 }
 
 GateInbox::Arrivals GateInbox::take() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   pending_.store(false, std::memory_order_release);
   return std::exchange(arrivals_, Arrivals());
 }
 
 void GateInbox::note_ended(uint32_t producer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ended_.add({producer, producer + 1});
 }
 
 void GateInbox::add_credit(const std::vector<CreditReturn>& credits) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const CreditReturn& credit : credits)
     channels_[credit.producer].credit_bytes += credit.bytes;
 }
 
 void GateInbox::close() {
   Arrivals dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   closed_ = true;
   dropped = std::exchange(arrivals_, Arrivals());
 }

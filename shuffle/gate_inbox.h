@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "network/frame.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/buffer.h"
 #include "shuffle/data_messages.h"
@@ -97,7 +97,7 @@ class GateInbox {
   void wake_if(bool needed) const;
 
   const Options options_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unordered_map<uint32_t, Channel> channels_
       GUARDED_BY(mutex_);  // Remote ones that exist, by producer; never iterated.
   Arrivals arrivals_ GUARDED_BY(mutex_);

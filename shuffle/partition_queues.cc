@@ -50,7 +50,7 @@ uint32_t PartitionQueues::block_limit(const ChannelReader& reader) {
 
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (Pushed& item : *pushed) {
       Channel& channel = *item.channel;
       const bool was_empty = channel.buffers.empty();
@@ -77,7 +77,7 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
                                              std::vector<Buffer>* buffers) {
   Taken taken;
   uint64_t bytes = 0;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr || channel->reader.get() != reader) return taken;
   while (!channel->buffers.empty() && bytes < bytes_max) {
@@ -104,7 +104,7 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
 PartitionQueues::Channel* PartitionQueues::create_channel(
     uint32_t subpartition, const ChannelPosition& start,
     const std::shared_ptr<ChannelReader>& reader, std::vector<ReaderCall>* calls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Channel& channel = channels_.create(subpartition);
   channel.position = start.elements;
   channel.hash = static_cast<uint32_t>(start.hash);
@@ -141,7 +141,7 @@ Status PartitionQueues::refusal(const Channel& channel, const ChannelReader& rea
 
 void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                              std::vector<ReaderCall>* calls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr) {
     if (ended_) calls->push_back(call(ReaderCall::Kind::kEnded, reader));
@@ -162,7 +162,7 @@ void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<Channe
 }
 
 void PartitionQueues::detach(uint32_t subpartition, const ChannelReader* reader) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr || channel->reader.get() != reader) return;
   channel->reader = nullptr;
@@ -170,13 +170,13 @@ void PartitionQueues::detach(uint32_t subpartition, const ChannelReader* reader)
 }
 
 void PartitionQueues::set_ended() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ended_ = true;
 }
 
 void PartitionQueues::tell_end(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                                std::vector<ReaderCall>* calls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
   if (channel != nullptr) {
     if (channel->reader != reader || channel->end_told || !channel->buffers.empty()) return;
@@ -188,7 +188,7 @@ void PartitionQueues::tell_end(uint32_t subpartition, const std::shared_ptr<Chan
 void PartitionQueues::tell_release(uint32_t subpartition,
                                    const std::shared_ptr<ChannelReader>& reader,
                                    std::vector<ReaderCall>* calls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const Channel* channel = channels_.find(subpartition);
   if (channel == nullptr ? ended_ : channel->reader != reader || channel->end_told) return;
   calls->push_back(
@@ -198,7 +198,7 @@ void PartitionQueues::tell_release(uint32_t subpartition,
 
 std::vector<std::vector<Buffer>> PartitionQueues::clear() {
   std::vector<std::vector<Buffer>> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   channels_.for_each([&](uint32_t, Channel& channel) {
     channel.reader = nullptr;
     dropped.push_back(channel.buffers.take_all());

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "runtime/base/ids.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/buffer.h"
 #include "shuffle/channel_reader.h"
@@ -114,7 +114,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   const AttemptNumber attempt_;
   const uint32_t subpartitions_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   SparseArray<Channel> channels_ GUARDED_BY(mutex_);
   bool ended_ GUARDED_BY(mutex_) = false;
 };

@@ -28,7 +28,7 @@ void PeerConnection::connect() {
 void PeerConnection::on_connected(Result<std::shared_ptr<Connection>> connection) {
   bool closed = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed = closed_;
     if (!closed && connection.ok()) connection_ = *connection;
   }
@@ -47,7 +47,7 @@ void PeerConnection::on_connected(Result<std::shared_ptr<Connection>> connection
 bool PeerConnection::try_again() {
   if (attempts_left_ == 0) return false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return false;
     if (options_.timers != nullptr) {
       options_.timers->schedule(pause_, "data_connect_again", [weak = weak_from_this()] {
@@ -63,14 +63,14 @@ bool PeerConnection::try_again() {
 }
 
 bool PeerConnection::is_closed() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return closed_;
 }
 
 Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox, size_t source) {
   uint32_t id = 0;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return unavailable("the connection is closed");
     id = next_attachment_;
     RETURN_IF_ERROR(append_attach(id, inbox->sources()[source].attachment, &control_));
@@ -84,7 +84,7 @@ Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox,
 void PeerConnection::detach(uint32_t attachment) {
   Attached removed;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto at = attached_.find(attachment);
     if (at == attached_.end()) return;
     removed = std::move(at->second);
@@ -96,7 +96,7 @@ void PeerConnection::detach(uint32_t attachment) {
 
 void PeerConnection::give_credit(const std::vector<CreditReturn>& credits) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     credits_.insert(credits_.end(), credits.begin(), credits.end());
   }
@@ -107,7 +107,7 @@ void PeerConnection::pump() {
   std::shared_ptr<Connection> connection;
   std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (sending_ || closed_ || !connection_ || (control_.empty() && credits_.empty())) return;
     sending_ = true;
     connection = connection_;
@@ -124,7 +124,7 @@ void PeerConnection::pump() {
 void PeerConnection::on_sent() {
   options_.unconfirmed_sends->fetch_sub(1);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     sending_ = false;
   }
   pump();
@@ -140,7 +140,7 @@ Status PeerConnection::on_bytes(std::string_view bytes) {
 }
 
 Result<PeerConnection::Attached> PeerConnection::find(uint32_t attachment) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = attached_.find(attachment);
   if (at != attached_.end()) return at->second;
   if (attachment != 0 && attachment < next_attachment_)
@@ -157,7 +157,7 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
       uint32_t returned_bytes = 0;
       RETURN_IF_ERROR(attached.inbox->on_frame(attached.source, header, payload, &returned_bytes));
       if (returned_bytes == 0) return Status();
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       credits_.push_back({header.attachment, header.producer, returned_bytes});
       return Status();
     }
@@ -182,7 +182,7 @@ void PeerConnection::on_closed(const Status& why) {
 void PeerConnection::lose(const Status& cause) {
   std::map<uint32_t, Attached> lost;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
     lost.swap(attached_);
   }
@@ -196,7 +196,7 @@ void PeerConnection::lose(const Status& cause) {
 void PeerConnection::close() {
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     connection = connection_;
   }
   if (connection) {

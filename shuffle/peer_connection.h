@@ -4,13 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "network/frame.h"
 #include "network/transport.h"
 #include "runtime/base/executor.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/gate_inbox.h"
@@ -76,7 +76,7 @@ class PeerConnection final : public ConnectionHandler,
   Duration pause_;
   FrameReader frames_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<Connection> connection_ GUARDED_BY(mutex_);  // Null until connected.
   std::map<uint32_t, Attached> attached_ GUARDED_BY(mutex_);
   uint32_t next_attachment_ GUARDED_BY(mutex_) = 1;

@@ -36,7 +36,7 @@ void DataConnections::accept(std::shared_ptr<Connection> connection) {
   std::shared_ptr<ServingConnection> serving;
   bool refused = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const uint64_t id = next_serving_++;
     serving = std::make_shared<ServingConnection>(
         std::move(connection),
@@ -66,7 +66,7 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
     const InputGate::ProducerLocation& location) {
   std::shared_ptr<PeerConnection> peer;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (shut_down_) return nullptr;
     std::shared_ptr<PeerConnection>& place = peers_[location.task_manager];
     if (place) return place;
@@ -106,7 +106,7 @@ Result<PipelinedGate::Remote> DataConnections::attach(const InputGate::ProducerL
 
 void DataConnections::forget(TaskManagerId task_manager, const PeerConnection* peer) {
   std::shared_ptr<PeerConnection> removed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = peers_.find(task_manager);
   if (at == peers_.end() || at->second.get() != peer) return;
   removed = std::move(at->second);
@@ -115,7 +115,7 @@ void DataConnections::forget(TaskManagerId task_manager, const PeerConnection* p
 
 void DataConnections::forget(uint64_t serving) {
   std::shared_ptr<ServingConnection> removed;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto at = serving_.find(serving);
   if (at == serving_.end()) return;
   removed = std::move(at->second);
@@ -126,7 +126,7 @@ void DataConnections::shut_down() {
   std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers;
   std::map<uint64_t, std::shared_ptr<ServingConnection>> serving;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     shut_down_ = true;
     peers = peers_;
     serving = serving_;
@@ -136,7 +136,7 @@ void DataConnections::shut_down() {
 }
 
 size_t DataConnections::peer_count() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return peers_.size();
 }
 

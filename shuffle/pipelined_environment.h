@@ -3,8 +3,8 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/peer_connection.h"
 #include "shuffle/pipelined_gate.h"
@@ -47,7 +47,7 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
   const std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends_ =
       std::make_shared<std::atomic<int64_t>>(0);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers_ GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<ServingConnection>> serving_ GUARDED_BY(mutex_);
   uint64_t next_serving_ GUARDED_BY(mutex_) = 0;

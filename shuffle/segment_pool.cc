@@ -64,7 +64,7 @@ void SegmentPool::unlink(uint32_t index) {
 }
 
 char* SegmentPool::allocate(uint32_t block_bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   uint32_t index = list_of(block_bytes).first;
   if (index == kNone) {
     if (free_segments_.empty()) return nullptr;
@@ -83,7 +83,7 @@ char* SegmentPool::allocate(uint32_t block_bytes) {
 }
 
 void SegmentPool::free(char* block) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const uint64_t offset = static_cast<uint64_t>(block - memory_.get());
   const auto index = static_cast<uint32_t>(offset / kLargeBlockBytes);
   CHECK(index < segments_.size());
@@ -99,7 +99,7 @@ void SegmentPool::free(char* block) {
 }
 
 uint64_t SegmentPool::free_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<uint64_t>(free_segments_.size()) * kLargeBlockBytes;
 }
 

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "runtime/base/mutex.h"
 
 namespace freshet {
 
@@ -62,7 +63,7 @@ class SegmentPool {
     void operator()(char* memory) const;
   };
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unique_ptr<char, Release> memory_;
   std::vector<Segment> segments_;
   std::vector<uint32_t> free_segments_;  // The last returned is the first used: it is warm.

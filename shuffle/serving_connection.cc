@@ -99,7 +99,7 @@ Status ServingConnection::on_attach(uint32_t attachment, std::string_view payloa
   ASSIGN_OR_RETURN(Attachment wanted, decode_attach(payload));
   auto reader = std::make_shared<Reader>(weak_from_this(), attachment, std::move(wanted));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return Status();
     if (!served_.try_emplace(attachment, Served{reader, {}, {}}).second) {
       return data_loss(fmt::format("attachment {} twice", attachment));
@@ -116,7 +116,7 @@ Status ServingConnection::on_attach(uint32_t attachment, std::string_view payloa
 Status ServingConnection::on_credit(std::string_view payload) {
   ASSIGN_OR_RETURN(const std::vector<CreditReturn> credits, decode_credit(payload));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const CreditReturn& credit : credits) {
       const auto served = served_.find(credit.attachment);
       if (served == served_.end()) continue;  // Detached meanwhile.
@@ -139,7 +139,7 @@ Status ServingConnection::on_credit(std::string_view payload) {
 void ServingConnection::on_detach(uint32_t attachment) {
   Served removed;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto at = served_.find(attachment);
     if (at == served_.end()) return;
     removed = std::move(at->second);
@@ -151,7 +151,7 @@ void ServingConnection::on_detach(uint32_t attachment) {
 void ServingConnection::on_sent() {
   context_.unconfirmed_sends->fetch_sub(1);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     sending_ = false;
   }
   pump();
@@ -160,7 +160,7 @@ void ServingConnection::on_sent() {
 void ServingConnection::on_closed(const Status& why) {
   std::map<uint32_t, Served> removed;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
     removed.swap(served_);
     ready_.clear();
@@ -184,7 +184,7 @@ void ServingConnection::list(uint32_t attachment, uint32_t producer, Channel* ch
 void ServingConnection::channel_ready(uint32_t attachment,
                                       const std::shared_ptr<PartitionQueues>& partition) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto at = served_.find(attachment);
     if (at == served_.end()) return;
     const auto [channel, is_new] = at->second.channels.try_emplace(partition->producer());
@@ -204,7 +204,7 @@ void ServingConnection::add_ended(uint32_t attachment, Served* served, uint32_t 
 
 void ServingConnection::producer_ended(uint32_t attachment, uint32_t producer) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto at = served_.find(attachment);
     if (at == served_.end()) return;
     add_ended(attachment, &at->second, producer);
@@ -215,7 +215,7 @@ void ServingConnection::producer_ended(uint32_t attachment, uint32_t producer) {
 void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
   std::vector<Channel> removed;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto at = served_.find(attachment);
     if (at == served_.end()) return;
     auto& channels = at->second.channels;
@@ -235,7 +235,7 @@ bool ServingConnection::has_work() const {
 
 void ServingConnection::pump() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (sending_ || closed_ || !has_work()) return;
     sending_ = true;
   }
@@ -248,7 +248,7 @@ void ServingConnection::pump() {
       connection_->send(to_pieces(std::move(control), std::move(frames)));
       return;
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || !has_work()) {
       sending_ = false;
       return;
@@ -292,7 +292,7 @@ void ServingConnection::gather(std::string* control, std::vector<OutgoingFrame>*
 
 bool ServingConnection::next_turn(Turn* turn, std::shared_ptr<Reader>* reader,
                                   std::shared_ptr<PartitionQueues>* partition, uint64_t* credit) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ready_.empty()) {
     *turn = ready_.front();
     ready_.pop_front();
@@ -310,7 +310,7 @@ bool ServingConnection::next_turn(Turn* turn, std::shared_ptr<Reader>* reader,
 }
 
 void ServingConnection::after_turn(const Turn& turn, const PartitionQueues::Taken& taken) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto served = served_.find(turn.attachment);
   if (served == served_.end()) return;
   if (taken.ended) add_ended(turn.attachment, &served->second, turn.producer);
@@ -327,7 +327,7 @@ void ServingConnection::after_turn(const Turn& turn, const PartitionQueues::Take
 }
 
 void ServingConnection::take_control(std::string* control) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   control->swap(replies_);
   for (const uint32_t attachment : with_ends_) {
     const auto at = served_.find(attachment);

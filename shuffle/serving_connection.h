@@ -5,12 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "network/frame.h"
 #include "network/transport.h"
+#include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/dataset_index.h"
@@ -97,7 +97,7 @@ class ServingConnection final : public ConnectionHandler,
   FrameReader frames_;                 // Connection's thread.
   std::atomic<bool> greeted_ = false;  // Set once, there.
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<uint32_t, Served> served_ GUARDED_BY(mutex_);
   std::deque<Turn> ready_ GUARDED_BY(mutex_);
   std::vector<uint32_t> with_ends_ GUARDED_BY(mutex_);  // Attachments whose `ended` is not empty.
