@@ -13,7 +13,7 @@ std::string_view to_string(RuntimeMode mode) {
     case RuntimeMode::kAutomatic:
       return "automatic";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "the value is one of the enumeration");
 }
 
 std::string_view to_string(Partitioning partitioning) {
@@ -37,7 +37,7 @@ std::string_view to_string(Partitioning partitioning) {
     case Partitioning::kCustom:
       return "custom";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "the value is one of the enumeration");
 }
 
 Result<RuntimeMode> parse_runtime_mode(std::string_view text) {

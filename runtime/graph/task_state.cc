@@ -82,7 +82,7 @@ std::string_view to_string(TaskState state) {
     case TaskState::kFailed:
       return "FAILED";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "the value is one of the enumeration");
 }
 
 std::string_view to_string(JobState state) {
@@ -106,7 +106,7 @@ std::string_view to_string(JobState state) {
     case JobState::kRestarting:
       return "RESTARTING";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "the value is one of the enumeration");
 }
 
 }  // namespace freshet
