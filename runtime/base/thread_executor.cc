@@ -16,23 +16,20 @@ ThreadExecutor::ThreadExecutor(std::string name, const Clock& clock)
 ThreadExecutor::~ThreadExecutor() { stop(); }
 
 void ThreadExecutor::post(std::string_view, UniqueFunction<void()> function) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    queue_.push_back({0, std::move(function)});
-  }
+  // Told under the lock: what was posted may let somebody destroy the executor.
+  std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  queue_.push_back({0, std::move(function)});
   changed_.notify_one();
 }
 
 TimerId ThreadExecutor::schedule(Duration delay, std::string_view,
                                  UniqueFunction<void()> function) {
   TimerId id;
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return TimerId{};
-    id.value = next_timer_++;
-    timers_.emplace(clock_.now() + delay, Item{id.value, std::move(function)});
-  }
+  std::lock_guard lock(mutex_);
+  if (stopping_) return TimerId{};
+  id.value = next_timer_++;
+  timers_.emplace(clock_.now() + delay, Item{id.value, std::move(function)});
   changed_.notify_one();
   return id;
 }
