@@ -329,6 +329,14 @@ class LoopChooser {
     for (size_t i = 0; i < threads; ++i) loops_.push_back(std::make_shared<IoLoop>(i));
   }
   const std::shared_ptr<IoLoop>& next() { return loops_[next_.fetch_add(1) % loops_.size()]; }
+  /// The loop of the calling thread, which lasts at least until the present call is over, or
+  /// next().
+  const std::shared_ptr<IoLoop>& present_or_next() {
+    for (const auto& loop : loops_) {
+      if (loop->on_thread()) return loop;
+    }
+    return next();
+  }
   const std::vector<std::shared_ptr<IoLoop>>& all() const { return loops_; }
 
  private:
@@ -555,7 +563,8 @@ class AsioTransport final : public Transport {
   }
 
   void connect(const Address& address, Duration timeout, ConnectHandler done) override {
-    const std::shared_ptr<IoLoop>& loop = loops_->next();
+    // While the transport shuts down another loop may be over already, and would drop `done` unrun.
+    const std::shared_ptr<IoLoop>& loop = loops_->present_or_next();
     auto connector = std::make_shared<Connector>(loop, address, timeout, std::move(done));
     loop->post([connector = std::move(connector)] { connector->start(); });
   }
