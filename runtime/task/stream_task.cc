@@ -26,6 +26,14 @@ enum Counter {
   kBackPressured
 };
 
+Result<std::shared_ptr<const EdgeType>> type_of(const BuiltJob& built, const JobEdge& edge) {
+  auto type =
+      built.edge_type(edge.source_operator, edge.source_output, edge.target_operator, edge.input);
+  if (type == nullptr)
+    return invalid_argument("the module has no type for dataset " + std::to_string(edge.id.value));
+  return type;
+}
+
 }  // namespace
 
 StreamTask::StreamTask(Options options, Environment environment,
@@ -192,10 +200,7 @@ Status StreamTask::open_inputs_and_outputs() {
   for (size_t i = 0; i < outputs_.size(); i++) {
     const JobEdge& edge = graph.edges[output_ids[i].value];
     Output& output = outputs_[i];
-    output.type = options_.built->edge_type(edge.source_operator, edge.source_output,
-                                            edge.target_operator, edge.input);
-    if (output.type == nullptr)
-      return invalid_argument("the module has no type for dataset " + std::to_string(i));
+    ASSIGN_OR_RETURN(output.type, type_of(*options_.built, edge));
     const JobVertex& consumer = graph.vertices[edge.consumer.value];
     RecordWriter::Options writer;
     writer.partitioning = edge.partitioning;
@@ -217,10 +222,7 @@ Status StreamTask::open_inputs_and_outputs() {
   for (size_t i = 0; i < inputs_.size(); i++) {
     const JobEdge& edge = graph.edges[input_ids[i].value];
     Input& input = inputs_[i];
-    input.type = options_.built->edge_type(edge.source_operator, edge.source_output,
-                                           edge.target_operator, edge.input);
-    if (input.type == nullptr)
-      return invalid_argument("the module has no type for dataset " + std::to_string(i));
+    ASSIGN_OR_RETURN(input.type, type_of(*options_.built, edge));
     input.reader = input.type->make_reader();
     input.receiver = &chain_->input(input.head_input);
     producers.push_back(input.producers);
