@@ -124,6 +124,10 @@ std::vector<std::string> ClusterSupervisor::arguments_of(const Member& member) c
     arguments.push_back(value);
   }
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
+  if (!member.came_up) {
+    const auto& first = options_.first_arguments;
+    arguments.insert(arguments.end(), first.begin(), first.end());
+  }
   return arguments;
 }
 

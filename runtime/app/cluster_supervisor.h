@@ -30,6 +30,7 @@ class ClusterSupervisor {
     Address control;                                 // Port 0: any.
     bool restart = true;                             // Otherwise what has ended stays so.
     std::vector<std::string> arguments;              // For every process: settings.
+    std::vector<std::string> first_arguments;        // Besides, at its first start only.
     std::map<std::string, std::string> environment;  // Likewise: what is no business of others.
   };
   static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.

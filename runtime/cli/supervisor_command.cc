@@ -25,6 +25,15 @@ struct SupervisorOptions {
   std::vector<std::string> settings;
 };
 
+/// Faults are for one life: a process that one has ended would otherwise meet it again and again.
+void separate_faults(const std::vector<std::string>& settings, ClusterSupervisor::Options& to) {
+  const std::string faults = fmt::format("{}=", config::kTestFaults.name);
+  for (size_t i = 0; i + 1 < settings.size(); i += 2) {  // `-D key=value`
+    auto& arguments = settings[i + 1].starts_with(faults) ? to.first_arguments : to.arguments;
+    arguments.insert(arguments.end(), {settings[i], settings[i + 1]});
+  }
+}
+
 Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& options) {
   ClusterSupervisor::Options result;
   ASSIGN_OR_RETURN(result.program, own_program_path());
@@ -32,11 +41,10 @@ Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& o
   result.slots = options.slots;
   result.control = Address{options.host, options.port};
   result.restart = !options.no_restart;
-  if (options.allow_faults) result.arguments.push_back("--allow-faults");
   ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
   HandedSettings settings = hand_on(configuration);
-  result.arguments.insert(result.arguments.end(), settings.arguments.begin(),
-                          settings.arguments.end());
+  if (options.allow_faults) result.first_arguments.push_back("--allow-faults");
+  separate_faults(settings.arguments, result);
   result.environment = std::move(settings.environment);
   return result;
 }

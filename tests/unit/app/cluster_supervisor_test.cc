@@ -101,6 +101,25 @@ TEST_F(ClusterSupervisorTest, GivesItsEnvironmentToEveryProcess) {
   }
 }
 
+TEST_F(ClusterSupervisorTest, GivesFirstArgumentsToTheFirstStartOfEachProcessOnly) {
+  options_.arguments = {"-D", "always=1"};
+  options_.first_arguments = {"-D", "once=1"};
+  start_all();
+  const auto has = [&](pid_t pid, const std::string& argument) {
+    const auto& arguments = host_.running.at(pid).arguments;
+    return std::count(arguments.begin(), arguments.end(), argument) == 1;
+  };
+  for (const auto& [pid, command] : host_.running) {
+    EXPECT_TRUE(has(pid, "always=1"));
+    EXPECT_TRUE(has(pid, "once=1"));
+  }
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  const pid_t second = pid_of("taskmanager-1");
+  EXPECT_TRUE(has(second, "always=1"));
+  EXPECT_FALSE(has(second, "once=1"));
+}
+
 TEST_F(ClusterSupervisorTest, StartsTaskManagersOnceTheJobManagerHasAPort) {
   make();
   ASSERT_TRUE(supervisor_->step().ok());
