@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/base/log.h"
+
 namespace freshet {
 
 namespace {
@@ -31,6 +33,14 @@ struct Rule {
 class ScriptedFaults final : public Faults {
  public:
   explicit ScriptedFaults(std::vector<Rule> rules) : rules_(std::move(rules)) {}
+
+  ~ScriptedFaults() override {
+    for (const Rule& rule : rules_) {
+      if (rule.passed >= rule.passing) continue;
+      LOG_WARN("fault_never_fired",
+               {{"mark", rule.mark}, {"passings", rule.passed}, {"wanted", rule.passing}});
+    }
+  }
 
   void at(std::string_view mark) override {
     std::vector<Rule> due;

@@ -36,7 +36,9 @@ const std::vector<FaultMark>& fault_marks();
 std::unique_ptr<Faults> make_no_faults();
 
 /// From `<mark>:<n>:<kill|stop|throw|delay[=ms]>`, several separated by commas: at the n-th passing
-/// (from 1) the process gets SIGKILL, SIGSTOP, an exception or a pause.
+/// (from 1) the process gets SIGKILL, SIGSTOP, an exception or a pause. The end of the object logs
+/// `fault_never_fired` for each that was not passed so often: a test that waits for it would be
+/// wrong.
 Result<std::unique_ptr<Faults>> make_scripted_faults(const std::string& script);
 
 }  // namespace freshet

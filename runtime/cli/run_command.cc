@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "runtime/api/built_job.h"
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/local_cluster.h"
 #include "runtime/app/local_state.h"
@@ -81,7 +82,7 @@ Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build
   job.module_bytes = *std::move(bytes);
   DlModuleLoader loader(*files);
   ASSIGN_OR_RETURN(const auto module, loader.load(options.module));
-  ASSIGN_OR_RETURN(const auto built, module->build(build));
+  ASSIGN_OR_RETURN(const auto built, build_twice(*module, build));
   JobGraphOptions graph_options;
   graph_options.parallelism = build.parallelism;
   graph_options.mode = build.mode;
@@ -126,8 +127,8 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
 /// What a job meets is shown as its progress; only what is wrong with this process itself is worth
 /// a line.
 void show_errors(void* /*context*/, LogLevel level, std::string_view line) {
-  if (level == LogLevel::kError && !line.starts_with("job_failed"))
-    fmt::print(stderr, "{}\n", line);
+  const bool error = level == LogLevel::kError && !line.starts_with("job_failed");
+  if (error || line.starts_with("fault_never_fired")) fmt::print(stderr, "{}\n", line);
 }
 
 int run_local(const RunOptions& options, const Configuration& configuration,

@@ -5,6 +5,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "runtime/base/log.h"
+
 namespace freshet {
 namespace {
 
@@ -28,6 +30,21 @@ TEST(FaultsTest, RefusesWhatIsNoRule) {
         "deploy.before_ack:1:explode", "deploy.before_ack:1:delay=x"}) {
     EXPECT_FALSE(make_scripted_faults(script).ok()) << script;
   }
+}
+
+TEST(FaultsTest, ReportsAtItsEndWhatNeverFired) {
+  std::string lines;
+  log_to_sink(
+      [](void* to, LogLevel, std::string_view line) { *static_cast<std::string*>(to) += line; },
+      &lines);
+  {
+    auto faults = make_scripted_faults("deploy.before_ack:1:throw,task.after_element:3:kill");
+    ASSERT_TRUE(faults.ok());
+    EXPECT_THROW((*faults)->at("deploy.before_ack"), std::runtime_error);
+    (*faults)->at("task.after_element");
+  }
+  log_to_sink(nullptr, nullptr);
+  EXPECT_EQ(lines, "fault_never_fired mark=task.after_element passings=1 wanted=3");
 }
 
 TEST(FaultsTest, MarksAreUniqueAndExplained) {
