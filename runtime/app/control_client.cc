@@ -53,6 +53,7 @@ JobReport report_of(const proto::JobSummary& job) {
   report.source_records = job.source_records();
   report.cause = status_of(job.cause());
   report.waiting_for = job.waiting_for();
+  report.tidying = job.tidying();
   return report;
 }
 

@@ -37,6 +37,7 @@ struct JobReport {
   uint64_t source_records = 0;  // Of the present execution.
   Status cause;                 // Of the latest failure.
   std::string waiting_for;      // Why it does not run yet; may be empty.
+  bool tidying = false;         // It has ended, and TaskManagers still remove what it left.
 };
 
 struct TaskManagerReport {

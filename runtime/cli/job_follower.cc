@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/cli/command.h"
 #include "runtime/cli/progress_view.h"
@@ -14,6 +15,19 @@ namespace {
 
 constexpr Duration kPollFirst = 5ms;
 constexpr Duration kPollLongest = 200ms;
+constexpr Duration kTidyingPatience = 5s;
+
+std::string lost_message(const Status& why, const JobId& id) {
+  std::string message = "freshet: " + why.message();
+  if (why.code() == StatusCode::kUnavailable) {
+    message += fmt::format(
+        "; job {} has ended if its JobManager has: see whether 'freshet list' shows it, and if "
+        "not, "
+        "run the job again",
+        id.to_string());
+  }
+  return message;
+}
 
 int end_of(ProgressView& view, TimePoint now, const JobReport& job) {
   view.finish(now, job);
@@ -31,6 +45,8 @@ int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, cons
   ProgressView view(isatty(STDERR_FILENO) == 1, submitted);
   Duration poll = kPollFirst;
   bool cancelling = false;
+  std::optional<JobReport> end;  // What the job ended with, while it is tidied up after.
+  TimePoint ended{};
   while (true) {
     const auto signal = signals.wait(poll);
     if (signal && *signal != SignalWaiter::Signal::kChild) {
@@ -45,11 +61,20 @@ int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, cons
       poll = kPollFirst;
     }
     const auto job = client.get(id);
+    if (!job.ok() && end) return end_of(view, ended, *end);
     if (!job.ok()) {
-      view.note("freshet: " + job.status().message());
+      view.note(lost_message(job.status(), id));
       return kExitFailed;
     }
-    if (is_terminal(job->state)) return end_of(view, clock.now(), *job);
+    if (is_terminal(job->state)) {
+      // The next run may want the same output directory: it must not meet what this one left.
+      if (!end) ended = clock.now();
+      end = *job;
+      if (!job->tidying || clock.now() - ended >= kTidyingPatience)
+        return end_of(view, ended, *end);
+      poll = kPollFirst;
+      continue;
+    }
     view.update(clock.now(), *job);
     poll = std::min(2 * poll, kPollLongest);
   }

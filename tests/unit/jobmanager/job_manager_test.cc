@@ -273,10 +273,12 @@ TEST_F(JobManagerTest, RunsAJobFromSubmissionToItsEnd) {
   EXPECT_EQ(reply.job().state(), static_cast<uint32_t>(JobState::kFinished));
   EXPECT_GT(reply.job().ended_epoch_ms(), 0);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 2u);
+  EXPECT_TRUE(reply.job().tidying());
   released(*first, id);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 3u);
   released(*second, id);
   EXPECT_EQ(job_manager_->jobs().resources().free_count(), 4u);
+  EXPECT_FALSE(get(*user, id).job().tidying());
 }
 
 TEST_F(JobManagerTest, DeploysAWaitingJobWhenTheSlotsOfTheLastOneAreReleased) {
