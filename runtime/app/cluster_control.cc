@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/app/host_id.h"
+#include "runtime/app/private_directory.h"
 
 namespace freshet {
 
@@ -58,6 +59,10 @@ Result<ClusterState> ClusterControl::start(const StartOptions& options) {
   left.boot = boot_id(files_);
   if (supervisor.ok()) left.supervisor = *supervisor;
   RETURN_IF_ERROR(end_processes(left).with_context(ready.status().message()));
+  if (ready.status().code() == StatusCode::kDeadlineExceeded) {
+    RETURN_IF_ERROR(files_.remove_all(directory_.failed_path()));
+    RETURN_IF_ERROR(files_.rename(directory_.path(), directory_.failed_path()));
+  }
   RETURN_IF_ERROR(files_.remove_all(directory_.path()));
   return Status(ready.status().code(), ready.status().message() + tails);
 }
@@ -68,7 +73,7 @@ Status ClusterControl::claim() {
   const std::string prepared =
       fmt::format("{}/.{}.{}", directory_.base(), directory_.name(), own_process().pid);
   RETURN_IF_ERROR(files_.remove_all(prepared));
-  RETURN_IF_ERROR(files_.create_directories(prepared));
+  RETURN_IF_ERROR(make_private_directory(prepared));
   ClusterState mine;
   mine.boot = boot_id(files_);
   mine.supervisor = own_process();
@@ -114,8 +119,8 @@ Status ClusterControl::check_dead() {
 
 Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& options,
                                                       const ProcessIdentity& supervisor) {
-  const TimePoint deadline = clock_.now() + kStartPatience;
-  Status last = unavailable("the JobManager has not opened its port");
+  const TimePoint deadline = clock_.now() + options.patience;
+  Status registered = unavailable("the JobManager was not asked");
   while (true) {
     const auto signal = signals_.wait(kPoll);
     if (signal && *signal != SignalWaiter::Signal::kChild) return aborted("interrupted");
@@ -125,15 +130,32 @@ Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& option
     if (state.ok() && state->supervisor == supervisor) {
       const ClusterProcess* const job_manager = state->find(kJobManagerName);
       if (job_manager != nullptr && job_manager->address) {
-        last = options.check_registered(*job_manager->address);
-        if (last.ok() && is_up(*state, options.processes)) return state;
+        registered = options.check_registered(*job_manager->address);
+        if (registered.ok() && is_up(*state, options.processes)) return state;
       }
     }
     if (clock_.now() >= deadline) {
-      return deadline_exceeded(fmt::format("the cluster did not come up within {}: {}",
-                                           format_duration(kStartPatience), last.message()));
+      return deadline_exceeded(fmt::format(
+          "the cluster did not come up within {} (--timeout): {}; the logs are kept in {}",
+          format_duration(options.patience), missing(registered), directory_.failed_path()));
     }
   }
+}
+
+/// What a cluster that does not come up waits for. The state is read again: the last question to
+/// the JobManager may have taken long.
+std::string ClusterControl::missing(const Status& registered) const {
+  const auto state = read_cluster_state(directory_, files_);
+  if (!state.ok() || state->processes.empty())
+    return fmt::format("its supervisor has started nothing (log: {}.log)", kSupervisorName);
+  std::string waited_for;
+  for (const ClusterProcess& one : state->processes) {
+    if (one.running && one.address) continue;
+    waited_for += fmt::format("{}{} {} (log: {}.log)", waited_for.empty() ? "" : ", ", one.name,
+                              one.running ? "has not opened its port" : "does not run", one.name);
+  }
+  if (!waited_for.empty()) return waited_for;
+  return fmt::format("{} (log: {}.log)", registered.message(), kJobManagerName);
 }
 
 Status ClusterControl::stop() {
@@ -205,7 +227,8 @@ std::string ClusterControl::log_tails() const {
     if (!ends_with(entry.path, ".log") && !ends_with(entry.path, ".out")) continue;
     const auto text = files_.read_all(entry.path, kLogBytesMax);
     if (!text.ok() || text->empty()) continue;
-    tails += fmt::format("\n--- {}\n{}", entry.path, tail_of(*text));
+    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    tails += fmt::format("\n--- {}\n{}", name, tail_of(*text));
     if (tails.back() == '\n') tails.pop_back();
   }
   return tails;

@@ -16,6 +16,8 @@ namespace freshet {
 /// Starts, stops and shows one cluster of this machine from the outside. Waits, bounded.
 class ClusterControl {
  public:
+  static constexpr Duration kStartPatience = 30s;  // Processes start in less than a second.
+
   struct StartOptions {
     std::string program;                 // This binary.
     std::vector<std::string> arguments;  // Of its supervisor subcommand.
@@ -23,14 +25,16 @@ class ClusterControl {
     size_t processes = 0;  // JobManager and TaskManagers.
     /// Asks the JobManager: ok once all TaskManagers have registered. Called again until then.
     std::function<Status(const Address&)> check_registered;
+    Duration patience = kStartPatience;
   };
-  static constexpr Duration kStartPatience = 10s;
   static constexpr Duration kStopPatience = 10s;  // Longer than the supervisor's own.
 
   ClusterControl(const ClusterDirectory&, ProcessHost&, FileSystem&, const Clock&, SignalWaiter&);
 
   /// Leaves a supervisor behind and returns when the whole cluster answers. kAlreadyExists when the
   /// name is in use. After any other error nothing runs; the message has the ends of the logs.
+  /// kDeadlineExceeded when something did not come up in time: the message says what, and the logs
+  /// are kept.
   Result<ClusterState> start(const StartOptions&);
 
   /// Ends this cluster and removes its files. kNotFound when there is none.
@@ -44,6 +48,7 @@ class ClusterControl {
   Status take_over(const std::string& prepared);
   Status check_dead();
   Result<ClusterState> wait_until_ready(const StartOptions&, const ProcessIdentity& supervisor);
+  std::string missing(const Status& registered) const;
   Status end_processes(const ClusterState&);
   bool any_alive(const ClusterState&) const;
   void update_liveness(ClusterState&) const;

@@ -22,6 +22,8 @@ class ClusterDirectory {
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
   const std::string& base() const { return base_; }
+  /// What a start that failed leaves for its user to read.
+  std::string failed_path() const { return base_ + "/.failed-" + name_; }
   std::string state_file() const { return path_ + "/state"; }
   std::string log_of(const std::string& process) const { return path_ + "/" + process + ".log"; }
   std::string output_of(const std::string& process) const { return path_ + "/" + process + ".out"; }

@@ -2,6 +2,7 @@
 
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/private_directory.h"
 #include "runtime/base/log.h"
 
 namespace freshet {
@@ -16,7 +17,9 @@ LocalCluster::LocalCluster(std::string state_directory)
 
 Result<std::unique_ptr<LocalCluster>> LocalCluster::start(const Options& options) {
   // Before there is who removes it: one that is there already belongs to somebody else.
-  RETURN_IF_ERROR(make_local_file_system()->create_new_directory(options.state_directory));
+  RETURN_IF_ERROR(make_private_directory(options.state_directory)
+                      .with_context("no place for the files of a local cluster (remove what is "
+                                    "there, or set TMPDIR)"));
   std::unique_ptr<LocalCluster> cluster(new LocalCluster(options.state_directory));
   ASSIGN_OR_RETURN(cluster->faults_, faults_of(options.configuration, options.allow_faults));
   const Address any{"127.0.0.1", 0};

@@ -16,6 +16,7 @@ struct ClusterOptions {
   std::string slots = "1";
   std::string host = "127.0.0.1";
   std::string port = "0";
+  std::string timeout = format_duration(ClusterControl::kStartPatience);
   bool no_restart = false;
   bool allow_faults = false;
   std::vector<std::string> settings;
@@ -34,8 +35,7 @@ struct ClusterTools {
 };
 
 Result<ClusterDirectory> directory_of(const ClusterOptions& options) {
-  ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(options.state_directory));
-  return ClusterDirectory::of(base, options.name);
+  return cluster_directory(options.state_directory, options.name);
 }
 
 std::string name_option(const ClusterDirectory& directory) {
@@ -96,8 +96,11 @@ Status start_cluster(const ClusterOptions& options) {
   ASSIGN_OR_RETURN(const uint32_t slots, parse_number("--slots", options.slots, 1, kSlotsMax));
   RETURN_IF_ERROR(parse_number("--port", options.port, 0, kPortMax).status());
   ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
-  ClusterTools tools;
   ClusterControl::StartOptions start;
+  const auto patience = parse_duration(options.timeout);
+  if (!patience.ok()) return patience.status().with_context("--timeout");
+  start.patience = *patience;
+  ClusterTools tools;
   ASSIGN_OR_RETURN(start.program, own_program_path());
   HandedSettings settings = hand_on(configuration);
   start.arguments = supervisor_arguments(options, directory, settings.arguments);
@@ -162,6 +165,10 @@ void add_start_options(CLI::App& parser, ClusterOptions& options) {
   parser
       .add_option("--port", options.port, "Control port of the JobManager (default: any free one)")
       ->type_name("P");
+  parser
+      .add_option("--timeout", options.timeout,
+                  "How long to wait until all processes answer (default: 30 s)")
+      ->type_name("TIME");
   parser.add_flag("--no-restart", options.no_restart, "Leave a process dead that has ended");
   parser.add_flag("--allow-faults", options.allow_faults,
                   "Allow -D test.faults, which breaks processes on purpose");

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "network/asio_transport.h"
+#include "runtime/app/private_directory.h"
 #include "runtime/base/configuration.h"
 #include "runtime/cli/command.h"
 
@@ -33,15 +34,23 @@ Result<std::string> state_directory_or_default(const std::string& given) {
   return absolute;
 }
 
+Result<ClusterDirectory> cluster_directory(const std::string& state_directory,
+                                           const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(state_directory));
+  ASSIGN_OR_RETURN(ClusterDirectory directory, ClusterDirectory::of(base, name));
+  RETURN_IF_ERROR(check_parent_directory(base));
+  RETURN_IF_ERROR(check_private_directory(directory.path()));
+  return directory;
+}
+
 Result<Address> ClusterSelection::address() const {
   if (!job_manager.empty()) {
     auto address = Address::parse(job_manager);
     if (!address.ok()) return address.status().with_context("--jobmanager");
     return address;
   }
-  ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(state_directory));
   ASSIGN_OR_RETURN(const auto directory,
-                   ClusterDirectory::of(base, cluster.empty() ? kDefaultCluster : cluster));
+                   cluster_directory(state_directory, cluster.empty() ? kDefaultCluster : cluster));
   const auto files = make_local_file_system();
   const auto state = read_cluster_state(directory, *files);
   if (state.ok()) {

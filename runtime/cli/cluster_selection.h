@@ -27,6 +27,10 @@ struct ClusterSelection {
 /// `--state-dir`, or the default place.
 Result<std::string> state_directory_or_default(const std::string& given);
 
+/// The directory of a cluster, refused when others than this user could have written in it.
+Result<ClusterDirectory> cluster_directory(const std::string& state_directory,
+                                           const std::string& name);
+
 /// A connection, with the transport that it needs.
 class ClusterConnection {
  public:

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "runtime/app/job_manager_process.h"
+#include "runtime/app/private_directory.h"
 #include "runtime/app/process_host.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/app/task_manager_process.h"
@@ -55,8 +56,14 @@ Status prepare_process(const ProcessOptions& options) {
 
 Result<std::string> process_directory(const ProcessOptions& options, const std::string& name) {
   ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(options.state_directory));
-  if (!options.state_directory.empty()) return base;
-  return fmt::format("{}/.foreground/{}-{}", base, name, own_process().pid);
+  const std::string directory =
+      options.state_directory.empty()
+          ? fmt::format("{}/.foreground/{}-{}", base, name, own_process().pid)
+          : base;
+  const Status made = make_private_directory(directory);
+  if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made;
+  RETURN_IF_ERROR(check_private_directory(directory));
+  return directory;
 }
 
 Status announce(const ProcessOptions& options, const char* what, const Address& address) {

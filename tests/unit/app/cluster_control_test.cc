@@ -17,12 +17,16 @@ using ::testing::HasSubstr;
 /// Knows who lives and starts nothing.
 class FakeProcessHost final : public ProcessHost {
  public:
-  Result<ProcessIdentity> spawn(const Command&) override { return unavailable("no process left"); }
+  Result<ProcessIdentity> spawn(const Command&) override {
+    if (!starts) return unavailable("no process left");
+    return starts();
+  }
   std::vector<ProcessExit> reap() override { return {}; }
   bool alive(const ProcessIdentity& process) const override { return process == living; }
-  void send_signal(const ProcessIdentity&, ProcessSignal) override {}
+  void send_signal(const ProcessIdentity&, ProcessSignal) override { living = {}; }
 
   ProcessIdentity living;
+  std::function<ProcessIdentity()> starts;  // Empty: nothing can be started.
 };
 
 /// The files of this machine, with something done just before a new directory is made.
@@ -83,9 +87,29 @@ class ClusterControlTest : public ::testing::Test {
     ASSERT_TRUE(files_->write_atomically(directory_->state_file(), to_text(state)).ok());
   }
 
-  Status start() {
+  Status start(const ClusterControl::StartOptions& options = {}) {
     ClusterControl control(*directory_, host_, interrupted_, *clock_, signals_);
-    return control.start({}).status();
+    return control.start(options).status();
+  }
+
+  /// Starts a supervisor that leaves this state, and waits for more in vain.
+  Status start_in_vain(const std::vector<ClusterProcess>& processes, const Status& registered) {
+    leave({999, 1});
+    host_.starts = [&] {
+      ClusterState state;
+      state.boot = boot_id(*files_);
+      state.supervisor = {1000, 1};
+      state.processes = processes;
+      EXPECT_TRUE(files_->write_atomically(directory_->state_file(), to_text(state)).ok());
+      EXPECT_TRUE(files_->write_atomically(directory_->log_of("jobmanager"), "it waits").ok());
+      host_.living = {1000, 1};
+      return host_.living;
+    };
+    ClusterControl::StartOptions options;
+    options.processes = 2;
+    options.check_registered = [&](const Address&) { return registered; };
+    options.patience = 20ms;
+    return start(options);
   }
 
   std::vector<std::string> names() {
@@ -143,6 +167,33 @@ TEST_F(ClusterControlTest, LeavesAStaleDirectoryToTheStartThatTakesItOver) {
   EXPECT_THAT(started.message(), HasSubstr("freshet cluster stop --name test"));
   EXPECT_EQ(names(), std::vector<std::string>{"test"});
   EXPECT_TRUE(read_cluster_state(*directory_, *files_).ok());
+}
+
+TEST_F(ClusterControlTest, SaysWhatItWaitedForAndKeepsTheLogs) {
+  const Address address{"127.0.0.1", 5000};
+  const ClusterProcess job_manager{"jobmanager", {1001, 1}, true, 0, address};
+  const ClusterProcess task_manager{"taskmanager-1", {1002, 1}, true, 0, address};
+  ClusterProcess silent = task_manager;
+  silent.address.reset();
+  ClusterProcess dead = task_manager;
+  dead.running = false;
+  const Status missing = unavailable("0 of 1 TaskManagers have registered");
+  const std::pair<std::vector<ClusterProcess>, std::string> cases[] = {
+      {{}, "its supervisor has started nothing (log: supervisor.log)"},
+      {{job_manager, silent}, "taskmanager-1 has not opened its port (log: taskmanager-1.log)"},
+      {{job_manager, dead}, "taskmanager-1 does not run (log: taskmanager-1.log)"},
+      {{job_manager, task_manager}, "0 of 1 TaskManagers have registered (log: jobmanager.log)"},
+  };
+  for (const auto& [processes, message] : cases) {
+    const Status started = start_in_vain(processes, missing);
+    EXPECT_EQ(started.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(started.message(),
+                HasSubstr("did not come up within 20 ms (--timeout): " + message));
+    EXPECT_THAT(started.message(), HasSubstr("kept in " + base_ + "/.failed-test"));
+    EXPECT_EQ(names(), std::vector<std::string>{".failed-test"});
+    EXPECT_EQ(*files_->read_all(base_ + "/.failed-test/jobmanager.log"), "it waits");
+    EXPECT_EQ(host_.living, ProcessIdentity{});
+  }
 }
 
 }  // namespace
