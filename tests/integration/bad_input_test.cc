@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "network/asio_transport.h"
@@ -184,6 +185,40 @@ TEST_F(BadInputTest, RefusesFaultsUnlessTheyAreAllowed) {
       run_freshet({"jobmanager", "--port", "0", "-D", fault, "--state-dir", directory_.path()});
   EXPECT_NE(process.exit_code, 0);
   EXPECT_THAT(process.errors, HasSubstr("--allow-faults"));
+}
+
+TEST_F(BadInputTest, NamesTheKnownFaultMarksWhenOneIsUnknown) {
+  const std::vector<std::string> faults = {"--allow-faults", "-D",
+                                           "test.faults=deploy.after_lunch:1:kill", "--state-dir",
+                                           directory_.path()};
+  for (std::vector<std::string> arguments : {std::vector<std::string>{"jobmanager", "--port", "0"},
+                                             {"taskmanager"},
+                                             {"cluster", "start"}}) {
+    arguments.insert(arguments.end(), faults.begin(), faults.end());
+    const Outcome outcome = run_freshet(arguments);
+    EXPECT_NE(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.errors, HasSubstr("no fault mark is called 'deploy.after_lunch'"));
+    EXPECT_THAT(outcome.errors, HasSubstr("deploy.before_ack"));
+  }
+  EXPECT_FALSE(exists(directory_ / "default"));
+}
+
+TEST_F(BadInputTest, ReportsFaultsThatWereAskedForAndNeverFired) {
+  const std::string fault = "test.faults=cancel.before_ack:1:kill";
+  std::vector<std::string> arguments = count(text_);
+  arguments.insert(arguments.begin(), {"run", "--local", "--allow-faults", "-D", fault});
+  const Outcome local = run_freshet(arguments);
+  EXPECT_EQ(local.exit_code, 0) << local.errors;
+  EXPECT_THAT(local.errors, HasSubstr("fault_never_fired mark=cancel.before_ack"));
+
+  FreshetProcess process({"taskmanager", "--jobmanager", cluster_->job_manager().to_string(),
+                          "--allow-faults", "-D", fault, "--state-dir", directory_ / "state"});
+  ASSERT_TRUE(
+      wait_until([&] { return process.errors().find(" registered ") != std::string::npos; }, 20s))
+      << process.errors();
+  process.send_signal(SIGTERM);
+  EXPECT_EQ(process.wait(20s), 0);
+  EXPECT_THAT(process.errors(), HasSubstr("fault_never_fired mark=cancel.before_ack"));
 }
 
 TEST_F(BadInputTest, RefusesABindBeyondLoopbackWithoutASecret) {

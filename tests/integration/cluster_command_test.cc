@@ -3,27 +3,13 @@
 #include <signal.h>
 
 #include "runtime/app/kernel_file.h"
-#include "tests/integration/results.h"
-#include "tests/integration/test_cluster.h"
+#include "tests/integration/gated_job.h"
 
 namespace freshet::testing {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::vector<std::string> endless(const std::string& output) {
-  return {test_job("slow_count"),
-          "-p",
-          "2",
-          "--",
-          "--lines",
-          "100000000",
-          "--work",
-          "1000000",
-          "--output",
-          output};
-}
 
 std::string job_id_of(const std::string& output) {
   const std::string marker = "JobID ";
@@ -78,6 +64,71 @@ TEST(ClusterCommandTest, KeepsItsSecretOffCommandLines) {
   const Outcome with_secret =
       run_freshet(cluster.command("list", {"-D", "security.secret=morning-rain"}));
   EXPECT_EQ(with_secret.exit_code, 0) << with_secret.errors;
+}
+
+TEST(ClusterCommandTest, SaysWhatDidNotComeUpInTimeAndLeavesNothingRunning) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  // The JobManager stops for good when the TaskManager registers.
+  options.arguments = {"--timeout", "500 ms", "--allow-faults", "-D",
+                       "test.faults=register.before_reply:1:stop"};
+  TestCluster cluster(options);
+  EXPECT_EQ(cluster.started().exit_code, 1);
+  const std::string kept = cluster.state_directory() + "/.failed-test";
+  EXPECT_THAT(cluster.started().errors, HasSubstr("did not come up within 500 ms"));
+  EXPECT_THAT(cluster.started().errors, HasSubstr("(log: jobmanager.log)"));
+  EXPECT_THAT(cluster.started().errors, HasSubstr(kept));
+  EXPECT_TRUE(exists(kept + "/jobmanager.log"));
+  EXPECT_FALSE(exists(cluster.state_directory() + "/test"));
+  const auto state = parse_cluster_state(read_file(kept + "/state"));
+  ASSERT_TRUE(state.ok());
+  const auto processes = make_system_process_host();
+  EXPECT_FALSE(processes->alive(state->supervisor));
+  EXPECT_EQ(state->processes.size(), 2u);
+  for (const ClusterProcess& one : state->processes)
+    EXPECT_FALSE(processes->alive(one.process)) << one.name;
+}
+
+TEST(ClusterCommandTest, KeepsItsFilesToItsUser) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const std::string path = cluster.state_directory() + "/test";
+  for (const std::string& directory : {path, path + "/jobmanager", path + "/taskmanager-1"}) {
+    const Outcome mode = run_program("/usr/bin/stat", {"-c", "%a", directory});
+    EXPECT_EQ(mode.output, "700\n") << directory << mode.errors;
+  }
+  ASSERT_EQ(run_program("/bin/chmod", {"770", path}).exit_code, 0);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"cluster", "status", "--name", "test"},
+        {"cluster", "stop", "--name", "test"},
+        {"list", "--cluster", "test"}}) {
+    std::vector<std::string> with_place = arguments;
+    with_place.insert(with_place.end(), {"--state-dir", cluster.state_directory()});
+    const Outcome outcome = run_freshet(with_place);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, HasSubstr("chmod go-w " + path));
+  }
+  ASSERT_EQ(run_program("/bin/chmod", {"700", path}).exit_code, 0);
+  EXPECT_EQ(cluster.list().exit_code, 0);
+}
+
+TEST(RunCommandTest, KeepsTheFilesOfALocalJobToItsUser) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> arguments = {"TMPDIR=" + directory.path(), FRESHET_BINARY, "run",
+                                        "--local"};
+  for (const std::string& one : gated_count(directory / "gate", directory / "counts"))
+    arguments.push_back(one);
+  FreshetProcess run("/usr/bin/env", arguments);
+  ASSERT_TRUE(wait_until([&] { return run.errors().find("RUNNING") != std::string::npos; }, 20s))
+      << run.errors();
+  const std::string state = directory / ("freshet-local-" + std::to_string(run.pid()));
+  const Outcome mode = run_program("/usr/bin/stat", {"-c", "%a", state});
+  EXPECT_EQ(mode.output, "700\n") << mode.errors;
+  write_file(directory / "gate", "");
+  EXPECT_EQ(run.wait(20s), 0) << run.errors();
+  EXPECT_FALSE(exists(state));
 }
 
 TEST(ClusterCommandTest, RefusesANameThatIsInUse) {
@@ -155,22 +206,20 @@ TEST(RunCommandTest, CancelsOnInterruptAndLeavesNoResult) {
   const TemporaryDirectory directory;
   TestCluster cluster;
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  FreshetProcess run(cluster.command("run", endless(directory / "counts")));
-  ASSERT_TRUE(
-      wait_until([&] { return cluster.list().output.find("RUNNING") != std::string::npos; }, 20s))
-      << run.errors();
-  run.send_signal(SIGINT);
-  EXPECT_EQ(run.wait(20s), 1) << run.errors();
-  EXPECT_THAT(run.errors(), HasSubstr("CANCELED"));
+  GatedJob job(cluster, directory.path());
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
+  job.run().send_signal(SIGINT);
+  EXPECT_EQ(job.run().wait(20s), 1) << job.errors();
+  EXPECT_THAT(job.errors(), HasSubstr("CANCELED"));
   EXPECT_THAT(cluster.list().output, HasSubstr("CANCELED"));
-  EXPECT_FALSE(exists((directory / "counts") + "/part-0"));
+  EXPECT_FALSE(exists(job.output()));
 }
 
 TEST(RunCommandTest, ReturnsAfterSubmissionWhenDetachedAndCancelEndsTheJob) {
   const TemporaryDirectory directory;
   TestCluster cluster;
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  std::vector<std::string> arguments = endless(directory / "counts");
+  std::vector<std::string> arguments = gated_count(directory / "gate", directory / "counts");
   arguments.insert(arguments.begin(), "-d");
   const Outcome run = cluster.run(arguments);
   ASSERT_EQ(run.exit_code, 0) << run.errors;
@@ -189,14 +238,14 @@ TEST(RunCommandTest, ReturnsAfterSubmissionWhenDetachedAndCancelEndsTheJob) {
 
 TEST(RunCommandTest, CancelsALocalJobOnInterrupt) {
   const TemporaryDirectory directory;
-  std::vector<std::string> arguments = endless(directory / "counts");
+  std::vector<std::string> arguments = gated_count(directory / "gate", directory / "counts");
   arguments.insert(arguments.begin(), {"run", "--local"});
   FreshetProcess run(arguments);
   ASSERT_TRUE(wait_until([&] { return run.errors().find("RUNNING") != std::string::npos; }, 20s))
       << run.errors();
   run.send_signal(SIGINT);
   EXPECT_EQ(run.wait(20s), 1) << run.errors();
-  EXPECT_FALSE(exists((directory / "counts") + "/part-0"));
+  EXPECT_FALSE(exists(directory / "counts"));
 }
 
 TEST(RunCommandTest, ShowsHelpAndVersion) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -13,9 +15,13 @@ std::vector<std::string> expected(const std::string& version, const std::string&
   return lines;
 }
 
+/// Without the name of a gate it waits for nothing.
 std::vector<std::string> tally(const std::string& version, const std::string& output,
-                               const std::string& work) {
-  return {test_job("tally_" + version), "-p", "2", "--", "--work", work, "--output", output};
+                               const std::string& gate = "") {
+  std::vector<std::string> arguments = {
+      test_job("tally_" + version), "-p", "2", "--", "--output", output};
+  if (!gate.empty()) arguments.insert(arguments.end(), {"--gate", gate});
+  return arguments;
 }
 
 class JobVersionsTest : public ::testing::Test {
@@ -38,7 +44,7 @@ TEST_F(JobVersionsTest, RunAfterEachOtherInOneTaskManager) {
   for (const std::string round : {"a", "b"}) {
     for (const std::string version : {"v1", "v2"}) {
       const std::string output = directory_ / (version + round);
-      const Outcome outcome = cluster_.run(tally(version, output, "0"));
+      const Outcome outcome = cluster_.run(tally(version, output));
       ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
       EXPECT_EQ(read_lines(output), expected(version, version == "v2" ? " v2" : ""));
     }
@@ -47,15 +53,17 @@ TEST_F(JobVersionsTest, RunAfterEachOtherInOneTaskManager) {
 }
 
 TEST_F(JobVersionsTest, RunBesideEachOtherInOneTaskManager) {
-  const std::string work = "20000000";
-  FreshetProcess first(cluster_.command("run", tally("v1", directory_ / "v1", work)));
-  FreshetProcess second(cluster_.command("run", tally("v2", directory_ / "v2", work)));
+  const std::string gate = directory_ / "gate";
+  FreshetProcess first(cluster_.command("run", tally("v1", directory_ / "v1", gate)));
+  FreshetProcess second(cluster_.command("run", tally("v2", directory_ / "v2", gate)));
   const auto both_run = [&] {
-    const std::string list = cluster_.list().output;
-    const size_t one = list.find("RUNNING");
-    return one != std::string::npos && list.find("RUNNING", one + 1) != std::string::npos;
+    const auto jobs = cluster_.jobs();
+    return jobs.size() == 2 && std::all_of(jobs.begin(), jobs.end(), [](const JobLine& job) {
+             return job.state == "RUNNING" && job.records > 0;
+           });
   };
   EXPECT_TRUE(wait_until(both_run, 20s)) << cluster_.list().output;
+  write_file(gate, "");
   EXPECT_EQ(first.wait(60s), 0) << first.errors();
   EXPECT_EQ(second.wait(60s), 0) << second.errors();
   EXPECT_EQ(read_lines(directory_ / "v1"), expected("v1", ""));

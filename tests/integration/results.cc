@@ -36,6 +36,21 @@ WordCounts count_words(const std::vector<std::string>& files) {
   return counts;
 }
 
+WordCounts count_with_coreutils(const std::vector<std::string>& files) {
+  std::string script = "for f in";
+  for (const std::string& file : files) script += " '" + file + "'";
+  script +=
+      "; do LC_ALL=C tr -cs 'A-Za-z0-9' '\\n' < \"$f\"; echo; done | LC_ALL=C tr A-Z a-z | grep . "
+      "| LC_ALL=C sort | uniq -c";
+  const Outcome outcome = run_program("/bin/sh", {"-c", script});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  WordCounts counts;
+  std::istringstream lines(outcome.output);
+  uint64_t count = 0;
+  for (std::string word; lines >> count >> word;) counts[word] = count;
+  return counts;
+}
+
 std::vector<std::string> read_lines(const std::string& directory) {
   std::vector<std::string> lines;
   const auto entries = make_local_file_system()->list(directory);
@@ -71,6 +86,29 @@ std::vector<std::string> license_files() {
     if (!entry.is_link && !entry.is_directory) files.push_back(entry.path);
   }
   return files;
+}
+
+std::vector<std::string> write_odd_files(const std::string& directory) {
+  const std::pair<const char*, std::string> contents[] = {
+      {"empty", ""},
+      {"only-newlines", "\n\n\r\n\n"},
+      {"no-newline", "One two"},
+      {"ends-in-a-word", "three\nFOUR"},
+      {"begins-with-a-word", "four five\n"},
+      {"dos", "six seven\r\nEIGHT\r\n\r\nnine"},
+      {"old-mac", "ten\releven\rtwelve\r"},
+      {"mixed", "a\n\rb\r\r\nc\n\n"},
+      {"return-at-the-end", "thirteen\r"},
+      {"zeros", std::string("four\0teen\0\n", 11) + "fifteen"},
+      {"other-alphabets", "na\xc3\xafve caf\xc3\xa9\n\xff\xfe x\x80y\n"},
+      {"long-line", std::string(200'000, 'z') + " and " + std::string(100'000, ' ') + "end"},
+  };
+  std::vector<std::string> paths;
+  for (const auto& [name, content] : contents) {
+    paths.push_back(directory + "/" + name);
+    write_file(paths.back(), content);
+  }
+  return paths;
 }
 
 void write_words(const std::string& path, size_t lines, uint64_t seed) {

@@ -1,52 +1,28 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "tests/integration/results.h"
-#include "tests/integration/test_cluster.h"
+#include "tests/integration/gated_job.h"
 
 namespace freshet::testing {
 namespace {
 
-/// A job that takes seconds on two cores.
-std::vector<std::string> slow_count(const std::string& input, const std::string& output) {
-  return {test_job("slow_count"),
-          "-p",
-          "4",
-          "--",
-          "--work",
-          "2000000",
-          "--input",
-          input,
-          "--output",
-          output};
+std::vector<std::string> short_heartbeats() {
+  return {"-D", "heartbeat.interval=100 ms", "-D", "heartbeat.timeout=5 s"};
 }
 
-bool shows(const TestCluster& cluster, const std::string& what) {
-  return cluster.list().output.find(what) != std::string::npos;
-}
-
-class TaskManagerLossTest : public ::testing::Test {
- protected:
-  TaskManagerLossTest() { write_words(directory_ / "words", 1500, 11); }
-
-  void expect_exact_result() {
-    EXPECT_EQ(read_word_counts(directory_ / "counts"), count_words({directory_ / "words"}));
-  }
-
-  const TemporaryDirectory directory_;
-};
-
-TEST_F(TaskManagerLossTest, RestartsTheJobWhenATaskManagerIsKilledAndCountsExactly) {
-  TestCluster cluster;
+TEST(TaskManagerLossTest, RestartsTheJobWhenATaskManagerIsKilledAndCountsExactly) {
+  const TemporaryDirectory directory;
+  TestCluster::Options options;
+  options.arguments = short_heartbeats();
+  TestCluster cluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  FreshetProcess run(
-      cluster.command("run", slow_count(directory_ / "words", directory_ / "counts")));
-  ASSERT_TRUE(wait_until([&] { return shows(cluster, "RUNNING"); }, 20s)) << run.errors();
+  GatedJob job(cluster, directory.path());
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
   const ProcessIdentity victim = cluster.process("taskmanager-1").process;
   cluster.kill("taskmanager-1");
   const TimePoint killed = monotonic_now();
-  ASSERT_TRUE(wait_until(
-      [&] { return cluster.log("jobmanager").find("task_manager_lost") != std::string::npos; }, 5s))
+  ASSERT_TRUE(
+      wait_until([&] { return cluster.count_in_log("jobmanager", "task_manager_lost") > 0; }, 5s))
       << cluster.log("jobmanager");
   EXPECT_LT(monotonic_now() - killed, Duration(1s));
   EXPECT_TRUE(wait_until(
@@ -55,31 +31,37 @@ TEST_F(TaskManagerLossTest, RestartsTheJobWhenATaskManagerIsKilledAndCountsExact
         return now.running && now.process != victim && now.restarts == 1;
       },
       10s));
-  ASSERT_EQ(run.wait(60s), 0) << run.errors();
-  EXPECT_NE(run.errors().find("1 restart"), std::string::npos) << run.errors();
-  expect_exact_result();
+  ASSERT_TRUE(job.wait_until_in_the_middle(1)) << job.errors();
+  job.open_gate();
+  ASSERT_EQ(job.run().wait(60s), 0) << job.errors();
+  EXPECT_NE(job.errors().find("1 restart"), std::string::npos) << job.errors();
+  job.expect_exact_result();
 }
 
-TEST_F(TaskManagerLossTest, LeavesItDeadWhenToldAndReportsTooFewSlotsWithNumbers) {
+TEST(TaskManagerLossTest, LeavesItDeadWhenToldAndReportsTooFewSlotsWithNumbers) {
+  const TemporaryDirectory directory;
   TestCluster::Options options;
-  options.arguments = {"--no-restart", "-D", "slot.request.timeout=1 s"};
+  options.arguments = short_heartbeats();
+  options.arguments.insert(options.arguments.end(),
+                           {"--no-restart", "-D", "slot.request.timeout=1 s"});
   TestCluster cluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  FreshetProcess run(
-      cluster.command("run", slow_count(directory_ / "words", directory_ / "counts")));
-  ASSERT_TRUE(wait_until([&] { return shows(cluster, "RUNNING"); }, 20s)) << run.errors();
+  GatedJob job(cluster, directory.path());
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
   cluster.kill("taskmanager-2");
-  ASSERT_EQ(run.wait(60s), 1) << run.errors();
-  EXPECT_NE(run.errors().find("4 slots"), std::string::npos) << run.errors();
-  EXPECT_NE(run.errors().find("2"), std::string::npos) << run.errors();
+  ASSERT_EQ(job.run().wait(60s), 1) << job.errors();
+  EXPECT_NE(job.errors().find("4 slots"), std::string::npos) << job.errors();
+  EXPECT_NE(job.errors().find("2"), std::string::npos) << job.errors();
   EXPECT_FALSE(cluster.alive("taskmanager-2"));
   EXPECT_TRUE(cluster.alive("taskmanager-1"));
-  EXPECT_FALSE(exists((directory_ / "counts") + "/part-0"));
+  job.expect_nothing_visible();
 }
 
 /// Two TaskManagers, of which one dies at a point of the commit; a third takes over its work.
-class CommitTest : public TaskManagerLossTest {
+class CommitTest : public ::testing::Test {
  protected:
+  CommitTest() { write_words(directory_ / "words", 500, 11); }
+
   void kill_at(const std::string& fault) {
     TestCluster::Options options;
     options.task_managers = 1;
@@ -97,8 +79,10 @@ class CommitTest : public TaskManagerLossTest {
                                          directory_ / "words", "--output", directory_ / "counts"});
     EXPECT_EQ(victim.wait(10s), 128 + SIGKILL);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    expect_exact_result();
+    EXPECT_EQ(read_word_counts(directory_ / "counts"), count_words({directory_ / "words"}));
   }
+
+  const TemporaryDirectory directory_;
 };
 
 TEST_F(CommitTest, FinishesExactlyWhenATaskManagerDiesBeforeItPublishes) {

@@ -1,5 +1,9 @@
 #include "tests/integration/test_cluster.h"
 
+#include <signal.h>
+
+#include <sstream>
+
 #include "runtime/base/check.h"
 
 namespace freshet::testing {
@@ -60,6 +64,11 @@ void TestCluster::kill(const std::string& name) {
   processes_->send_signal(process(name).process, ProcessSignal::kKill);
 }
 
+void TestCluster::signal(const std::string& name, int signal) {
+  const ProcessIdentity target = process(name).process;
+  if (processes_->alive(target)) ::kill(target.pid, signal);
+}
+
 std::vector<std::string> TestCluster::command(const std::string& command,
                                               std::vector<std::string> arguments) const {
   std::vector<std::string> all = {command, "--cluster", options_.name, "--state-dir",
@@ -74,8 +83,27 @@ Outcome TestCluster::run(std::vector<std::string> arguments, Duration timeout) c
 
 Outcome TestCluster::list() const { return run_freshet(command("list", {})); }
 
+std::vector<JobLine> TestCluster::jobs() const {
+  std::vector<JobLine> jobs;
+  std::istringstream lines(list().output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    JobLine job;
+    if (words >> job.id >> job.state >> job.tasks >> job.restarts >> job.records >> job.name)
+      jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
 std::string TestCluster::log(const std::string& process) const {
   return read_file(directory_.path() + "/" + options_.name + "/" + process + ".log");
+}
+
+size_t TestCluster::count_in_log(const std::string& process, const std::string& text) const {
+  const std::string all = log(process);
+  size_t count = 0;
+  for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) count++;
+  return count;
 }
 
 std::string TestCluster::output(const std::string& process) const {

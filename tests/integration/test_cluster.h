@@ -9,6 +9,16 @@
 
 namespace freshet::testing {
 
+/// One job as `freshet list` shows it.
+struct JobLine {
+  std::string id;
+  std::string state;
+  std::string tasks;
+  uint32_t restarts = 0;
+  uint64_t records = 0;
+  std::string name;
+};
+
 /// A cluster of real processes with a state directory of its own, on free ports of loopback. The
 /// destructor ends every process that it ever started, by id, also after a failed test.
 class TestCluster {
@@ -36,17 +46,22 @@ class TestCluster {
   bool alive(const std::string& name) { return process(name).running; }
   Address job_manager() { return process("jobmanager").address.value_or(Address{}); }
   void kill(const std::string& name);
+  /// Any signal, also to a process that is paused.
+  void signal(const std::string& name, int signal);
 
   /// `freshet COMMAND --cluster ... ARGUMENTS`.
   std::vector<std::string> command(const std::string& command,
                                    std::vector<std::string> arguments) const;
   Outcome run(std::vector<std::string> arguments, Duration timeout = 60s) const;
   Outcome list() const;
+  std::vector<JobLine> jobs() const;
 
   Outcome stop();
   const std::string& state_directory() const { return directory_.path(); }
   const std::string& name() const { return options_.name; }
   std::string log(const std::string& process) const;
+  /// How often `text` is in that log.
+  size_t count_in_log(const std::string& process, const std::string& text) const;
   /// What jobs printed there.
   std::string output(const std::string& process) const;
 

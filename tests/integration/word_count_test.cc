@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -16,26 +14,23 @@ std::vector<std::string> word_count(const std::vector<std::string>& files,
   return arguments;
 }
 
-/// `word count` lines of the pipeline that the documentation compares with.
-WordCounts count_with_coreutils(const std::vector<std::string>& files) {
-  std::string script = "for f in";
-  for (const std::string& file : files) script += " '" + file + "'";
-  script +=
-      "; do LC_ALL=C tr -cs 'A-Za-z0-9' '\\n' < \"$f\"; echo; done | LC_ALL=C tr A-Z a-z | grep . "
-      "| LC_ALL=C sort | "
-      "uniq -c";
-  const Outcome outcome = run_program("/bin/sh", {"-c", script});
-  WordCounts counts;
-  std::istringstream lines(outcome.output);
-  uint64_t count = 0;
-  for (std::string word; lines >> count >> word;) counts[word] = count;
-  return counts;
+/// Text that the machine has, and every odd thing that a file can be.
+std::vector<std::string> real_and_odd_files(const std::string& directory) {
+  std::vector<std::string> files = license_files();
+  EXPECT_GE(files.size(), 5u);
+  for (std::string& odd : write_odd_files(directory)) files.push_back(std::move(odd));
+  return files;
+}
+
+void expect_exact_counts(const std::string& output, const std::vector<std::string>& files) {
+  const WordCounts counts = read_word_counts(output);
+  EXPECT_EQ(counts, count_with_coreutils(files));
+  EXPECT_EQ(counts, count_words(files));
 }
 
 TEST(WordCountTest, CountsRealTextOnAClusterExactly) {
   const TemporaryDirectory directory;
-  const auto files = license_files();
-  ASSERT_GE(files.size(), 5u);
+  const auto files = real_and_odd_files(directory.path());
   TestCluster cluster;
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
   const Outcome outcome = cluster.run(word_count(files, directory / "counts"));
@@ -43,19 +38,42 @@ TEST(WordCountTest, CountsRealTextOnAClusterExactly) {
   EXPECT_NE(outcome.output.find("Job has been submitted with JobID "), std::string::npos)
       << outcome.output;
   EXPECT_NE(outcome.errors.find("FINISHED after "), std::string::npos) << outcome.errors;
-  const WordCounts counts = read_word_counts(directory / "counts");
-  EXPECT_EQ(counts, count_words(files));
-  EXPECT_EQ(counts, count_with_coreutils(files));
+  expect_exact_counts(directory / "counts", files);
+}
+
+TEST(WordCountTest, CountsExactlyWhenTaskManagersAreKilledInTheMiddleAndComeBack) {
+  const TemporaryDirectory directory;
+  const auto files = real_and_odd_files(directory.path());
+  TestCluster::Options options;
+  // Each TaskManager is killed at an element in its middle, once: the one that the supervisor
+  // starts in its place has no faults.
+  options.arguments = {"--allow-faults", "-D", "test.faults=task.after_element:5000:kill"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const Outcome outcome = cluster.run(word_count(files, directory / "counts"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const auto jobs = cluster.jobs();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_GE(jobs[0].restarts, 1u);
+  uint32_t killed = 0;
+  for (const std::string name : {"taskmanager-1", "taskmanager-2"}) {
+    EXPECT_TRUE(cluster.alive(name));
+    killed += cluster.process(name).restarts;
+  }
+  EXPECT_GE(killed, 1u);
+  EXPECT_NE(cluster.log("supervisor").find("signal 9"), std::string::npos)
+      << cluster.log("supervisor");
+  expect_exact_counts(directory / "counts", files);
 }
 
 TEST(WordCountTest, CountsTheSameInOneProcess) {
   const TemporaryDirectory directory;
-  const auto files = license_files();
+  const auto files = real_and_odd_files(directory.path());
   std::vector<std::string> arguments = word_count(files, directory / "counts");
   arguments.insert(arguments.begin(), {"run", "--local"});
   const Outcome outcome = run_freshet(arguments);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_EQ(read_word_counts(directory / "counts"), count_words(files));
+  expect_exact_counts(directory / "counts", files);
 }
 
 TEST(WordCountTest, ReadsOneLargeFileInSplitsEveryLineOnce) {

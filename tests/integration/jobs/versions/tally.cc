@@ -3,8 +3,8 @@
 
 #include "runtime/api/job.h"
 #include "runtime/connectors/file_sink.h"
-#include "runtime/connectors/sequence.h"
 #include "tally.pb.h"
+#include "tests/integration/jobs/gated_sequence.h"
 
 namespace versions {
 
@@ -34,25 +34,17 @@ std::string line_of(const Tally& tally) {
 #endif
 }
 
-uint64_t spin(uint64_t seed, int64_t rounds) {
-  for (int64_t i = 0; i < rounds; i++) seed = seed * 6364136223846793005u + 1442695040888963407u;
-  return seed;
-}
-
 }  // namespace versions
 
 FRESHET_JOB(tally) {
   using namespace versions;
-  const int64_t rounds =
-      env.arguments().integer_or("work", 0, "rounds of arithmetic per record", 0);
+  const std::string gate = env.arguments().text_or("gate", "", "file to wait for in the middle");
   const std::string output = env.path(env.arguments().text("output", "directory to make"));
-  env.from_source(freshet::sequence(1, 100))
-      .map([rounds](int64_t number) {
+  env.from_source(gated::gated_sequence(100, gate.empty() ? gate : env.path(gate)))
+      .map([](int64_t number) {
         Counter<Tally>::made++;
         Tally tally;
-        tally.set_word(spin(static_cast<uint64_t>(number) + 1000, rounds) == 42
-                           ? "?"
-                           : "w" + std::to_string(number % 10));
+        tally.set_word("w" + std::to_string(number % 10));
         tally.set_count(1);
         set_version(tally);
         return tally;
