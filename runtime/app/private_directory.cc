@@ -50,7 +50,7 @@ Status make_private_directory(const std::string& path) {
   }
   if (mkdir(path.c_str(), kOwnerOnly) == 0) return Status();
   if (errno == EEXIST) return already_exists(path + " exists already");
-  return unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
+  return unavailable(fmt::format("cannot make the directory {}: {}", path, std::strerror(errno)));
 }
 
 Status check_private_directory(const std::string& path) {

@@ -116,6 +116,8 @@ const std::vector<const ConfigKey*>& config_keys() {
 
 namespace {
 
+/// How much must be changed in `a` to make it `b`, or the beginning of `b`, which counts a little
+/// more: names are long, and people leave out their ends.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); j++) row[j] = j;
@@ -127,7 +129,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
       diagonal = above;
     }
   }
-  return row[b.size()];
+  return std::min(3 * row[b.size()], 3 * *std::min_element(row.begin(), row.end()) + 1);
 }
 
 Status bad_value(const ConfigKey& key, const std::string& value, const std::string& wanted) {

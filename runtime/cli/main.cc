@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/version.h"
 #include "runtime/cli/command.h"
@@ -31,12 +32,40 @@ Invocation split_off_job_arguments(std::vector<std::string>& arguments) {
   return invocation;
 }
 
-int on_parse_error(const CLI::App& parser, const CLI::ParseError& error) {
+/// The first word that ought to name a subcommand and does not; nullopt when all do.
+std::optional<std::string> unknown_command(const CLI::App& parser,
+                                           const std::vector<std::string>& arguments) {
+  const CLI::App* at = &parser;
+  for (const std::string& word : arguments) {
+    const auto subcommands = at->get_subcommands([](const CLI::App*) { return true; });
+    if (subcommands.empty() || word.starts_with('-')) return std::nullopt;
+    const auto named = std::find_if(subcommands.begin(), subcommands.end(),
+                                    [&](const CLI::App* one) { return one->get_name() == word; });
+    if (named == subcommands.end()) return word;
+    at = *named;
+  }
+  return std::nullopt;
+}
+
+std::string explain(const CLI::App& parser, const CLI::ParseError& error,
+                    const std::vector<std::string>& arguments, const Invocation& invocation) {
+  if (const auto word = unknown_command(parser, arguments))
+    return fmt::format("there is no command '{}'", *word);
+  const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (!extras) return error.what();
+  std::string message = fmt::format("not expected: {}", fmt::join(parser.remaining(true), " "));
+  if (arguments.front() == "run" && !invocation.has_job_arguments)
+    message += "\nArguments of the job go behind '--': freshet run MODULE -- ARGS";
+  return message;
+}
+
+int on_parse_error(const CLI::App& parser, const CLI::ParseError& error,
+                   const std::vector<std::string>& arguments, const Invocation& invocation) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return parser.exit(error) == 0 ? kExitOk : kExitFailed;  // --help and --version.
   }
   fmt::print(stderr, "freshet: {}\nSee 'freshet --help', or 'freshet COMMAND --help'.\n",
-             error.what());
+             explain(parser, error, arguments, invocation));
   return kExitUsage;
 }
 
@@ -53,11 +82,11 @@ int run(std::vector<std::string> arguments) {
   add_cluster_commands(parser, commands);
   add_process_commands(parser, commands);
   add_supervisor_command(parser, commands);
-  std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants a vector.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // As CLI11 wants it.
   try {
-    parser.parse(arguments);
+    parser.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    return on_parse_error(parser, error);
+    return on_parse_error(parser, error, arguments, invocation);
   }
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;

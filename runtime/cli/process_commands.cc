@@ -73,6 +73,12 @@ Status announce(const ProcessOptions& options, const char* what, const Address& 
   return make_local_file_system()->write_atomically(options.port_file, address.to_string() + "\n");
 }
 
+/// Adds what to do when the port is taken.
+Status explain_start(const Status& why) {
+  if (why.code() != StatusCode::kAlreadyExists) return why;
+  return already_exists(why.message() + "; choose another one with --port, or 0 for any free one");
+}
+
 Status run_job_manager(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const Configuration configuration, configuration_of(options, config::kRpcPort));
   SignalWaiter signals;
@@ -81,7 +87,9 @@ Status run_job_manager(const ProcessOptions& options) {
   process_options.configuration = configuration;
   ASSIGN_OR_RETURN(process_options.state_directory, process_directory(options, "jobmanager"));
   process_options.allow_faults = options.allow_faults;
-  ASSIGN_OR_RETURN(const auto process, JobManagerProcess::start(process_options));
+  const auto started = JobManagerProcess::start(process_options);
+  if (!started.ok()) return explain_start(started.status());
+  const auto& process = *started;
   RETURN_IF_ERROR(announce(options, "JobManager", process->control_address()));
   signals.wait_for_stop();
   process->stop();
@@ -102,7 +110,9 @@ Status run_task_manager(const ProcessOptions& options) {
                    process_directory(options, process_options.name));
   process_options.log_path = options.log_file;
   process_options.allow_faults = options.allow_faults;
-  ASSIGN_OR_RETURN(const auto process, TaskManagerProcess::start(process_options));
+  const auto started = TaskManagerProcess::start(process_options);
+  if (!started.ok()) return explain_start(started.status());
+  const auto& process = *started;
   RETURN_IF_ERROR(announce(options, "TaskManager", process->data_address()));
   signals.wait_for_stop();
   process->stop();

@@ -161,6 +161,21 @@ TEST_F(BadInputTest, RefusesAnUnknownOptionOfItsOwnAsWrongUsage) {
   }
 }
 
+TEST_F(BadInputTest, NamesWhatItDidNotExpect) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"frobnicate"}, "there is no command 'frobnicate'"},
+      {{"cluster", "begin"}, "there is no command 'begin'"},
+      {{"run", job_module("wordcount"), "--fast"}, "not expected: --fast\n"},
+      {{"run", job_module("wordcount"), "--input", text_}, "not expected: --input " + text_ + "\n"},
+      {{"run", job_module("wordcount"), "--input", text_}, "freshet run MODULE -- ARGS"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = run_freshet(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.errors, HasSubstr(message));
+  }
+}
+
 TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
   for (const std::string number : {"0", "-1", "32769", "many", "4x"}) {
     const Outcome outcome = run_freshet({"run", "-p", number, "--local", job_module("wordcount")});
@@ -170,7 +185,7 @@ TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
   const Outcome unknown =
       run_freshet({"run", "--local", "-D", "execution.bufer=1", job_module("wordcount")});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.errors, HasSubstr("did you mean"));
+  EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'execution.buffer-timeout.interval'"));
   const Outcome mode = run_freshet({"run", "--local", "--mode", "fast", job_module("wordcount")});
   EXPECT_EQ(mode.exit_code, 2);
   EXPECT_THAT(mode.errors, HasSubstr("fast"));
@@ -237,6 +252,7 @@ TEST_F(BadInputTest, NamesAPortThatIsInUse) {
   EXPECT_EQ(process.exit_code, 1);
   EXPECT_THAT(process.errors, HasSubstr(port));
   EXPECT_THAT(process.errors, HasSubstr("in use"));
+  EXPECT_THAT(process.errors, HasSubstr("--port"));
 
   TestCluster::Options options;
   options.name = "second";
