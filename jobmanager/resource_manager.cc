@@ -1,6 +1,7 @@
 #include "jobmanager/resource_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace freshet {
 
@@ -33,7 +34,11 @@ void ResourceManager::require(JobId job, uint32_t total) {
   }
   if (requirement == nullptr) requirement = &requirements_.emplace_back();
   requirement->job = job;
-  if (requirement->total == total) return;
+  requirement->waiting = requirement->held.size() < total;
+  if (requirement->total == total) {
+    if (requirement->waiting && !requirement->held.empty()) cluster_changed_ = true;
+    return;
+  }
   requirement->total = total;
   changed_.insert(job);
   if (requirement->held.size() > total) {
@@ -55,25 +60,41 @@ void ResourceManager::drop_ended() {
 }
 
 std::vector<JobId> ResourceManager::assign() {
-  std::vector<JobId> to_tell;
-  if (!cluster_changed_ && changed_.empty()) return to_tell;
-  uint32_t free = free_count();
-  for (Requirement& requirement : requirements_) {
-    if (requirement.ended) continue;
-    const auto missing = requirement.total - static_cast<uint32_t>(requirement.held.size());
-    const bool given = missing > 0 && missing <= free;
-    if (given) {
+  if (!cluster_changed_ && changed_.empty()) return {};
+  std::set<JobId> to_tell = std::exchange(changed_, {});
+  do {
+    uint32_t free = free_count();
+    for (Requirement& requirement : requirements_) {
+      if (requirement.ended) continue;
+      const auto missing = requirement.total - static_cast<uint32_t>(requirement.held.size());
+      if (missing == 0) continue;
+      if (cluster_changed_) to_tell.insert(requirement.job);
+      if (missing > free) continue;
       give(requirement, missing);
+      requirement.waiting = false;
       free -= missing;
+      to_tell.insert(requirement.job);
     }
-    const bool waits = missing > 0 && !given;
-    if (given || changed_.contains(requirement.job) || (waits && cluster_changed_)) {
-      to_tell.push_back(requirement.job);
-    }
-  }
-  changed_.clear();
+  } while (take_back_from_waiting(to_tell));
   cluster_changed_ = false;
-  return to_tell;
+  std::vector<JobId> in_order;
+  for (const Requirement& requirement : requirements_) {
+    if (to_tell.contains(requirement.job)) in_order.push_back(requirement.job);
+  }
+  return in_order;
+}
+
+/// From all that wait in vain, so that two that hold a part each do not wait for each other. True
+/// when that may help one of them.
+bool ResourceManager::take_back_from_waiting(std::set<JobId>& to_tell) {
+  bool taken = false;
+  for (Requirement& requirement : requirements_) {
+    if (!requirement.waiting || requirement.ended || requirement.held.empty()) continue;
+    requirement.held.clear();
+    to_tell.insert(requirement.job);
+    taken = true;
+  }
+  return taken;
 }
 
 /// Evens out how many slots each TaskManager has in use; ties go to the one that registered first.

@@ -40,8 +40,8 @@ struct TaskManagerInfo {
 };
 
 /// Gives slots to jobs. Pure: no clock, no I/O; equal calls give equal results. A job says how many
-/// it needs in total, and gets what is missing at once or not at all. See "Slots" in
-/// DESIGN_NOTES.md.
+/// it needs in total, and gets what is missing at once or not at all; while it waits it keeps
+/// nothing that another job could begin with. See "Slots" in DESIGN_NOTES.md.
 class ResourceManager {
  public:
   /// Replaces a TaskManager of the same id: its slots are lost first, as by remove().
@@ -49,7 +49,8 @@ class ResourceManager {
   /// Its slots are taken from their jobs. Nothing happens when there is none.
   void remove(TaskManagerId);
 
-  /// The total that a job needs from now on; idempotent. Below what it holds, the last are taken.
+  /// The total that a job needs from now on; idempotent. Nothing of the job runs now: what it holds
+  /// may be taken back until it has all. Below what it holds, the last are taken.
   /// 0 ends the job: what it holds stays taken until its TaskManager has released it or is lost,
   /// because its tasks may still run there.
   void require(JobId, uint32_t total);
@@ -77,6 +78,7 @@ class ResourceManager {
     JobId job;
     uint32_t total = 0;
     std::vector<Slot> held;
+    bool waiting = false;  // Since it asked it never held all.
     bool ended = false;
   };
   struct FreeSlots {
@@ -87,6 +89,7 @@ class ResourceManager {
   Requirement* find_requirement(JobId);
   std::vector<FreeSlots> free_by_task_manager() const;
   void drop_ended();
+  bool take_back_from_waiting(std::set<JobId>& to_tell);
   void give(Requirement&, uint32_t missing);
   void sort_held(Requirement&) const;
 

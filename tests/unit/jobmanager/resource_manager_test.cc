@@ -110,6 +110,45 @@ TEST(ResourceManagerTest, RegistrationOfTheSameIdReplacesAndLosesItsSlots) {
   EXPECT_NE(manager.slots_of(kJob).slots[0].allocation, before[0].allocation);
 }
 
+/// Three TaskManagers, two jobs of three slots each, and one TaskManager dies for good.
+TEST(ResourceManagerTest, JobsThatWaitWithAPartOfTheirSlotsDoNotWaitForEachOther) {
+  ResourceManager manager;
+  for (uint64_t id : {1, 2, 3}) manager.add(task_manager(id, 2));
+  manager.require(kJob, 3);
+  manager.require(kOther, 3);
+  manager.assign();
+  ASSERT_EQ(manager.slots_of(kJob).slots.size(), 3u);
+  ASSERT_EQ(manager.slots_of(kOther).slots.size(), 3u);
+  manager.remove(TaskManagerId{3});
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob, kOther));
+  EXPECT_EQ(manager.slots_of(kJob).slots.size(), 2u);
+  EXPECT_EQ(manager.slots_of(kOther).slots.size(), 2u);  // Its tasks may still run there.
+  manager.require(kOther, 3);
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob, kOther));
+  EXPECT_EQ(manager.slots_of(kJob).slots.size(), 3u);
+  EXPECT_THAT(places(manager, kOther), IsEmpty());
+  manager.require(kJob, 3);
+  EXPECT_EQ(manager.slots_of(kJob).slots.size(), 3u);
+}
+
+TEST(ResourceManagerTest, OfJobsThatWaitWithAPartTheFirstGetsAll) {
+  ResourceManager manager;
+  for (uint64_t id : {1, 2, 3}) manager.add(task_manager(id, 2));
+  manager.require(kJob, 3);
+  manager.require(kOther, 3);
+  manager.assign();
+  manager.remove(TaskManagerId{3});
+  manager.require(kOther, 3);
+  manager.require(kJob, 3);
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob, kOther));
+  EXPECT_EQ(manager.slots_of(kJob).slots.size(), 3u);
+  EXPECT_THAT(places(manager, kOther), IsEmpty());
+  EXPECT_THAT(manager.assign(), IsEmpty());
+  manager.add(task_manager(4, 2));
+  EXPECT_THAT(manager.assign(), ElementsAre(kOther));
+  EXPECT_EQ(manager.slots_of(kOther).slots.size(), 3u);
+}
+
 TEST(ResourceManagerTest, ReleasedSlotsGoToTheNextJob) {
   ResourceManager manager;
   manager.add(task_manager(1, 2));
