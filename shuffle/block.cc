@@ -14,9 +14,8 @@ std::shared_ptr<Block> Block::allocate(const std::shared_ptr<SegmentPool>& pool,
                                  block_bytes, overdraft);
 }
 
-std::shared_ptr<Block> Block::for_event(uint32_t size,
-                                        const std::shared_ptr<MemoryAccount>& account,
-                                        uint64_t charged_bytes) {
+std::shared_ptr<Block> Block::on_heap(uint32_t size, const std::shared_ptr<MemoryAccount>& account,
+                                      uint64_t charged_bytes) {
   return std::make_shared<Block>(nullptr, new char[size], size, account, charged_bytes, false);
 }
 

@@ -19,10 +19,11 @@ class Block {
                                          uint32_t block_bytes,
                                          const std::shared_ptr<MemoryAccount>& account);
 
-  /// Heap memory for an event; `charged_bytes` say what it costs its account.
-  static std::shared_ptr<Block> for_event(uint32_t size,
-                                          const std::shared_ptr<MemoryAccount>& account,
-                                          uint64_t charged_bytes);
+  /// Heap memory of just this size, for an event or a kept copy; `charged_bytes` say what it costs
+  /// its account (may be null).
+  static std::shared_ptr<Block> on_heap(uint32_t size,
+                                        const std::shared_ptr<MemoryAccount>& account,
+                                        uint64_t charged_bytes);
 
   Block(std::shared_ptr<SegmentPool> pool, char* data, uint32_t capacity,
         std::shared_ptr<MemoryAccount> account, uint64_t charged_bytes, bool overdraft);

@@ -14,19 +14,31 @@ namespace freshet {
 /// Copies share the block.
 struct Buffer {
   std::shared_ptr<const Block> block;
+  uint32_t offset = 0;  // In the block.
   uint32_t size = 0;
   bool event = false;             // Then the bytes are u8 ElementKind, fields. Costs no credit.
   uint8_t flags = 0;              // kFrame... bits.
   uint32_t elements_started = 0;  // In these bytes.
   uint64_t first_element = 0;  // Number of the first of them; of the next one when there is none.
-  uint32_t hash = 0;  // Low half of the rolling hash after the last element that ends here.
-  uint32_t gate = 0;  // Low half of the producer's log position.
+  uint32_t hash = 0;        // Low half of the rolling hash after the last element that ends here.
+  uint32_t gate = 0;        // Low half of the producer's log position.
+  uint32_t tail_bytes = 0;  // At the producer: before the first element that starts here.
+  bool kept = false;        // At the producer: a heap copy that no account is charged for.
 
-  std::string_view bytes() const { return {block->data(), size}; }
+  std::string_view bytes() const { return {block->data() + offset, size}; }
+
+  /// True when the start of `element` is in these bytes.
+  bool has_start_of(uint64_t element) const {
+    return element >= first_element && element - first_element < elements_started;
+  }
 
   /// Bytes of credit that sending it takes: of the smallest block that holds it.
   uint32_t charge() const { return event ? 0 : block_bytes_for(size); }
 };
+
+/// Cuts off what is before the start of `element`, which is in these bytes. `fixed_record_size` as
+/// in RecordLayout.
+void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer);
 
 /// First in, first out; without memory of its own while empty from the start.
 class BufferQueue {
@@ -34,8 +46,17 @@ class BufferQueue {
   bool empty() const { return head_ == buffers_.size(); }
   size_t size() const { return buffers_.size() - head_; }
   const Buffer& front() const { return buffers_[head_]; }
+  const Buffer& back() const { return buffers_.back(); }
 
   void push(Buffer buffer) { buffers_.push_back(std::move(buffer)); }
+
+  void push_front(Buffer buffer) {
+    if (head_ > 0) {
+      buffers_[--head_] = std::move(buffer);
+    } else {
+      buffers_.insert(buffers_.begin(), std::move(buffer));
+    }
+  }
 
   Buffer pop() {
     Buffer buffer = std::move(buffers_[head_++]);
@@ -44,6 +65,16 @@ class BufferQueue {
       head_ = 0;
     } else if (head_ >= 64 && head_ * 2 >= buffers_.size()) {
       buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+    return buffer;
+  }
+
+  Buffer pop_back() {
+    Buffer buffer = std::move(buffers_.back());
+    buffers_.pop_back();
+    if (head_ == buffers_.size()) {
+      buffers_.clear();
       head_ = 0;
     }
     return buffer;

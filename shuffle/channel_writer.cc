@@ -31,6 +31,7 @@ void ChannelWriter::open_block() {
   block_ = Block::allocate(shared_.pool, block_bytes_, shared_.account);
   used_ = 0;
   flags_ = 0;
+  tail_bytes_ = 0;
   elements_started_ = 0;
 }
 
@@ -44,6 +45,7 @@ void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   buffer.first_element = next_element_ - elements_started_;
   buffer.hash = static_cast<uint32_t>(hash);
   buffer.gate = shared_.log_position ? static_cast<uint32_t>(shared_.log_position()) : 0;
+  buffer.tail_bytes = tail_bytes_;
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
   block_ = nullptr;
   used_ = 0;
@@ -145,6 +147,7 @@ void ChannelWriter::append_spanning(std::string_view bytes) {
     std::memcpy(block_->data() + used_, bytes.data(), part);
     used_ += static_cast<uint32_t>(part);
     bytes.remove_prefix(part);
+    if (elements_started_ == 0) tail_bytes_ = used_;
   }
 }
 

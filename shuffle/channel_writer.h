@@ -76,6 +76,7 @@ class ChannelWriter {
   uint32_t used_ = 0;
   uint32_t block_bytes_ = kSmallBlockBytes;  // Of the next block.
   uint8_t flags_ = 0;
+  uint32_t tail_bytes_ = 0;        // Of the element that began in an earlier block.
   uint32_t elements_started_ = 0;  // In the open block.
   uint32_t length_guess_ = 1;      // Bytes kept for the varint of the record under way.
   uint64_t next_element_ = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/check.h"
 
 namespace freshet {
@@ -12,59 +14,78 @@ bool DatasetIndex::reads(const ChannelReader& reader, const PartitionQueues& par
          reader.attachment().subpartition < partition.subpartitions();
 }
 
-template <class Visit>
-void DatasetIndex::for_each_attached(const Dataset& dataset, const ChannelReader& reader,
-                                     Visit&& visit) {
-  for (const auto& [id, partition] : dataset.partitions) {
-    if (reads(reader, *partition)) visit(*partition);
-  }
+const DatasetIndex::PartitionList& DatasetIndex::channels_of(const Dataset& dataset,
+                                                             uint32_t subpartition) {
+  static const PartitionList kNone;
+  const auto at = dataset.channels.find(subpartition);
+  return at == dataset.channels.end() ? kNone : at->second;
 }
 
-void DatasetIndex::forget_if_empty(const Key& key) {
+std::shared_ptr<DatasetIndex::Dataset> DatasetIndex::find(const Key& key) const {
+  MutexLock lock(mutex_);
   const auto at = datasets_.find(key);
-  if (at != datasets_.end() && at->second.partitions.empty() && at->second.readers.empty())
-    datasets_.erase(at);
+  return at == datasets_.end() ? nullptr : at->second;
+}
+
+std::shared_ptr<DatasetIndex::Dataset> DatasetIndex::find_or_make(const Key& key) {
+  MutexLock lock(mutex_);
+  std::shared_ptr<Dataset>& dataset = datasets_[key];
+  if (!dataset) dataset = std::make_shared<Dataset>();
+  return dataset;
+}
+
+void DatasetIndex::forget_if_empty(const Key& key, const std::shared_ptr<Dataset>& dataset) {
+  MutexLock lock(mutex_);
+  MutexLock dataset_lock(dataset->mutex);
+  if (!dataset->empty()) return;
+  dataset->forgotten = true;
+  const auto at = datasets_.find(key);
+  if (at != datasets_.end() && at->second == dataset) datasets_.erase(at);
 }
 
 Status DatasetIndex::add_partition(const std::shared_ptr<PartitionQueues>& partition) {
-  MutexLock lock(mutex_);
-  Dataset& dataset = datasets_[key_of(*partition)];
-  if (!dataset.partitions.emplace(std::pair(partition->producer(), partition->attempt()), partition)
-           .second) {
+  while (true) {
+    const std::shared_ptr<Dataset> dataset = find_or_make(key_of(*partition));
+    MutexLock lock(dataset->mutex);
+    if (dataset->forgotten) continue;
+    const std::pair id(partition->producer(), partition->attempt());
+    if (dataset->partitions.emplace(id, partition).second) return Status();
     return already_exists(fmt::format("partition {} of dataset {}, attempt {}",
                                       partition->producer(), partition->dataset().value,
                                       partition->attempt()));
   }
-  return Status();
 }
 
 PartitionQueues::Channel* DatasetIndex::create_channel(
-    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition,
-    const ChannelPosition& start) {
+    const std::shared_ptr<PartitionQueues>& partition, uint32_t subpartition) {
+  const std::shared_ptr<Dataset> dataset = find(key_of(*partition));
+  CHECK(dataset != nullptr);
   std::vector<ReaderCall> calls;
   PartitionQueues::Channel* channel = nullptr;
   {
-    MutexLock lock(mutex_);
-    std::shared_ptr<ChannelReader> reader;
-    if (const auto dataset = datasets_.find(key_of(*partition)); dataset != datasets_.end()) {
-      const auto& readers = dataset->second.readers;
-      for (auto at = readers.lower_bound(Place{subpartition, 0});
-           at != readers.end() && at->first.subpartition == subpartition && !reader; ++at) {
-        if (reads(*at->second, *partition)) reader = at->second;
-      }
+    MutexLock lock(dataset->mutex);
+    std::shared_ptr<ChannelReader> reader;  // Of several the last one to come.
+    for (auto at = dataset->readers.lower_bound(Place{subpartition, 0, 0});
+         at != dataset->readers.end() && at->first.subpartition == subpartition; ++at) {
+      if (reads(*at->second, *partition)) reader = at->second;
     }
-    channel = partition->create_channel(subpartition, start, reader, &calls);
+    channel = partition->create_channel(subpartition, reader, &calls);
+    dataset->channels[subpartition].push_back(partition);
   }
   tell(calls);
   return channel;
 }
 
 void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partition) {
+  const std::shared_ptr<Dataset> dataset = find(key_of(*partition));
+  CHECK(dataset != nullptr);
   std::vector<ReaderCall> calls;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(dataset->mutex);
     partition->set_ended();
-    for (const auto& [place, reader] : datasets_[key_of(*partition)].readers) {
+    const uint32_t producer = partition->producer();
+    dataset->ended[partition->attempt()].add({producer, producer + 1});
+    for (const auto& [place, reader] : dataset->readers) {
       if (reads(*reader, *partition)) partition->tell_end(place.subpartition, reader, &calls);
     }
   }
@@ -72,74 +93,143 @@ void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partiti
 }
 
 void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& partition) {
-  std::vector<ReaderCall> calls;
-  std::vector<std::vector<Buffer>> dropped;
+  const std::shared_ptr<Dataset> dataset = find(key_of(*partition));
+  CHECK(dataset != nullptr);
+  Afterwards afterwards;
   {
-    MutexLock lock(mutex_);
-    Dataset& dataset = datasets_[key_of(*partition)];
-    for (const auto& [place, reader] : dataset.readers) {
-      if (reads(*reader, *partition)) partition->tell_release(place.subpartition, reader, &calls);
+    MutexLock lock(dataset->mutex);
+    const uint32_t producer = partition->producer();
+    if (!partition->ended() || partition->has_untold_ends()) {
+      for (const auto& [place, reader] : dataset->readers) {
+        if (reads(*reader, *partition))
+          partition->tell_release(place.subpartition, reader, &afterwards.calls);
+      }
     }
-    dropped = partition->clear();
-    dataset.partitions.erase({partition->producer(), partition->attempt()});
-    forget_if_empty(key_of(*partition));
+    for (const uint32_t subpartition : partition->existing()) {
+      PartitionList& list = dataset->channels.at(subpartition);
+      *std::ranges::find(list, partition) = list.back();
+      list.pop_back();
+      if (list.empty()) dataset->channels.erase(subpartition);
+    }
+    partition->clear(&afterwards.dropped);
+    dataset->partitions.erase({producer, partition->attempt()});
+    dataset->ended[partition->attempt()].remove({producer, producer + 1});
   }
-  tell(calls);
+  tell(afterwards.calls);
+  forget_if_empty(key_of(*partition), dataset);
+}
+
+void DatasetIndex::give_channels(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                                 Afterwards* afterwards) {
+  const uint32_t subpartition = reader->attachment().subpartition;
+  for (const auto& partition : channels_of(dataset, subpartition)) {
+    if (reads(*reader, *partition))
+      partition->attach(subpartition, reader, &afterwards->calls, &afterwards->dropped);
+  }
+}
+
+void DatasetIndex::tell_ends(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                             Afterwards* afterwards) {
+  const Attachment& wanted = reader->attachment();
+  ProducerSet with_channel;
+  for (const auto& partition : channels_of(dataset, wanted.subpartition)) {
+    if (reads(*reader, *partition))
+      with_channel.add({partition->producer(), partition->producer() + 1});
+  }
+  for (const AttachedProducers& range : wanted.producers) {
+    const auto ended = dataset.ended.find(range.attempt);
+    if (ended == dataset.ended.end()) continue;
+    for (const ProducerSpan& span : ended->second.common_with(range.span)) {
+      for (const ProducerSpan& without : with_channel.missing_in(span)) {
+        for (uint32_t producer = without.begin; producer < without.end; ++producer)
+          dataset.partitions.at({producer, range.attempt})
+              ->tell_end(wanted.subpartition, reader, &afterwards->calls);
+      }
+    }
+  }
+}
+
+void DatasetIndex::take_channels(Dataset& dataset, const ChannelReader& reader,
+                                 Afterwards* afterwards) {
+  const uint32_t subpartition = reader.attachment().subpartition;
+  for (const auto& partition : channels_of(dataset, subpartition))
+    partition->detach(subpartition, &reader, &afterwards->dropped);
 }
 
 Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   const Attachment& wanted = reader->attachment();
-  std::vector<ReaderCall> calls;
-  std::shared_ptr<ChannelReader> replaced;
-  {
-    MutexLock lock(mutex_);
-    Dataset& dataset = datasets_[Key{wanted.job, wanted.dataset}];
-    std::shared_ptr<ChannelReader>& place = dataset.readers[place_of(*reader)];
-    if (place && place->attachment().consumer.attempt > wanted.consumer.attempt) {
-      return aborted(
-          fmt::format("attempt {} of the consumer of subpartition {} is attached already",
-                      place->attachment().consumer.attempt, wanted.subpartition));
+  const uint32_t consumer = wanted.consumer.subtask.index;
+  Afterwards afterwards;
+  std::vector<std::shared_ptr<ChannelReader>> replaced;
+  while (true) {
+    const std::shared_ptr<Dataset> dataset = find_or_make(Key{wanted.job, wanted.dataset});
+    MutexLock lock(dataset->mutex);
+    if (dataset->forgotten) continue;
+    auto at = dataset->readers.lower_bound(Place{wanted.subpartition, consumer, 0});
+    while (at != dataset->readers.end() && at->first.subpartition == wanted.subpartition &&
+           at->first.consumer == consumer) {
+      const AttemptNumber attempt = at->second->attachment().consumer.attempt;
+      if (attempt > wanted.consumer.attempt) {
+        return aborted(
+            fmt::format("attempt {} of the consumer of subpartition {} is attached already",
+                        attempt, wanted.subpartition));
+      }
+      if (attempt == wanted.consumer.attempt) {
+        ++at;
+        continue;
+      }
+      take_channels(*dataset, *at->second, &afterwards);
+      replaced.push_back(std::move(at->second));
+      at = dataset->readers.erase(at);
     }
-    replaced = std::exchange(place, reader);
-    if (replaced) {
-      for_each_attached(dataset, *replaced, [&](PartitionQueues& partition) {
-        partition.detach(wanted.subpartition, replaced.get());
-      });
-    }
-    for_each_attached(dataset, *reader, [&](PartitionQueues& partition) {
-      partition.attach(wanted.subpartition, reader, &calls);
-    });
+    dataset->readers.emplace(Place{wanted.subpartition, consumer, dataset->next_serial++}, reader);
+    tell_ends(*dataset, reader, &afterwards);
+    give_channels(*dataset, reader, &afterwards);
+    break;
   }
-  if (replaced) {
-    for (const AttachedProducers& range : replaced->attachment().producers) {
-      replaced->on_lost(range.span, aborted("a newer attempt of the consumer is attached"));
-    }
+  for (const auto& older : replaced) {
+    for (const AttachedProducers& range : older->attachment().producers)
+      older->on_lost(range.span, aborted("a newer attempt of the consumer is attached"));
   }
-  tell(calls);
+  tell(afterwards.calls);
   return Status();
 }
 
 void DatasetIndex::detach(const ChannelReader& reader) {
   const Attachment& attachment = reader.attachment();
-  std::shared_ptr<ChannelReader> removed;
-  MutexLock lock(mutex_);
   const Key key{attachment.job, attachment.dataset};
-  const auto dataset = datasets_.find(key);
-  if (dataset == datasets_.end()) return;
-  const auto at = dataset->second.readers.find(place_of(reader));
-  if (at == dataset->second.readers.end() || at->second.get() != &reader) return;
-  for_each_attached(dataset->second, reader, [&](PartitionQueues& partition) {
-    partition.detach(attachment.subpartition, &reader);
-  });
-  removed = std::move(at->second);
-  dataset->second.readers.erase(at);
-  forget_if_empty(key);
+  const std::shared_ptr<Dataset> dataset = find(key);
+  if (!dataset) return;
+  Afterwards afterwards;
+  std::shared_ptr<ChannelReader> removed;
+  {
+    MutexLock lock(dataset->mutex);
+    const uint32_t consumer = attachment.consumer.subtask.index;
+    auto at = dataset->readers.lower_bound(Place{attachment.subpartition, consumer, 0});
+    while (at != dataset->readers.end() && at->second.get() != &reader) {
+      if (at->first.subpartition != attachment.subpartition || at->first.consumer != consumer)
+        return;
+      ++at;
+    }
+    if (at == dataset->readers.end()) return;
+    take_channels(*dataset, reader, &afterwards);
+    removed = std::move(at->second);
+    dataset->readers.erase(at);
+  }
+  forget_if_empty(key, dataset);
 }
 
 size_t DatasetIndex::partition_count() const {
-  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<Dataset>> datasets;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [key, dataset] : datasets_) datasets.push_back(dataset);
+  }
   size_t count = 0;
-  for (const auto& [key, dataset] : datasets_) count += dataset.partitions.size();
+  for (const auto& dataset : datasets) {
+    MutexLock lock(dataset->mutex);
+    count += dataset->partitions.size();
+  }
   return count;
 }
 

@@ -3,6 +3,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/ids.h"
@@ -14,19 +15,19 @@
 namespace freshet {
 
 /// Brings together the partitions of this process and those who read them, by dataset, whichever
-/// comes first. A reader is kept once for all partitions of its dataset, not once per channel.
+/// comes first. A reader is kept once for all partitions of its dataset, not once per channel;
+/// attaching and detaching cost a step per channel of its subpartition that exists.
 ///
-/// Thread-safe; one lock, under which locks of PartitionQueues are taken. Readers are told things
-/// after it is left.
+/// Thread-safe; one lock for the list of datasets and one per dataset, under which locks of
+/// PartitionQueues are taken. Readers are told things after they are left.
 class DatasetIndex {
  public:
   /// kAlreadyExists when the same attempt of the same producer is here.
   Status add_partition(const std::shared_ptr<PartitionQueues>& partition);
 
-  /// Makes a channel of a partition that begins at `start`, with its reader if that is
-  /// here.
+  /// Makes a channel of a partition, with its reader if that is here.
   PartitionQueues::Channel* create_channel(const std::shared_ptr<PartitionQueues>& partition,
-                                           uint32_t subpartition, const ChannelPosition& start);
+                                           uint32_t subpartition);
 
   /// The producer has pushed all it has.
   void end_partition(const std::shared_ptr<PartitionQueues>& partition);
@@ -36,7 +37,7 @@ class DatasetIndex {
 
   /// From now on `reader` is told of all that its attachment asks for. It takes the place of an
   /// older attempt of its consumer, which loses its channels; an older one than the present is
-  /// refused.
+  /// refused. One of the same attempt stays, and loses those channels that the new one asks for.
   Status attach(const std::shared_ptr<ChannelReader>& reader);
   void detach(const ChannelReader& reader);
 
@@ -48,31 +49,54 @@ class DatasetIndex {
     DatasetId dataset;
     auto operator<=>(const Key&) const = default;
   };
+  // On a pointwise edge several consumers read the same subpartition, each of other producers. A
+  // consumer has several readers after a producer of its moved.
   struct Place {
     uint32_t subpartition = 0;
     uint32_t consumer = 0;
+    uint64_t serial = 0;
     auto operator<=>(const Place&) const = default;
   };
+  using PartitionList = std::vector<std::shared_ptr<PartitionQueues>>;
+
   struct Dataset {
-    std::map<std::pair<uint32_t, AttemptNumber>, std::shared_ptr<PartitionQueues>> partitions;
-    // By place. On a pointwise edge several consumers read the same subpartition, each of other
-    // producers.
-    std::map<Place, std::shared_ptr<ChannelReader>> readers;
+    Mutex mutex;
+    std::map<std::pair<uint32_t, AttemptNumber>, std::shared_ptr<PartitionQueues>> partitions
+        GUARDED_BY(mutex);
+    std::map<Place, std::shared_ptr<ChannelReader>> readers GUARDED_BY(mutex);
+    // Those that have a channel of a subpartition. Looked up only.
+    std::unordered_map<uint32_t, PartitionList> channels GUARDED_BY(mutex);
+    std::map<AttemptNumber, ProducerSet> ended GUARDED_BY(mutex);  // Of `partitions`.
+    uint64_t next_serial GUARDED_BY(mutex) = 0;
+    bool forgotten GUARDED_BY(mutex) = false;  // Nothing may be added any more.
+
+    bool empty() const REQUIRES(mutex) { return partitions.empty() && readers.empty(); }
+  };
+  /// What there is to do after the locks.
+  struct Afterwards {
+    std::vector<ReaderCall> calls;
+    std::vector<Buffer> dropped;
   };
 
   static Key key_of(const PartitionQueues& partition) {
     return {partition.job(), partition.dataset()};
   }
-  static Place place_of(const ChannelReader& reader) {
-    return {reader.attachment().subpartition, reader.attachment().consumer.subtask.index};
-  }
   static bool reads(const ChannelReader& reader, const PartitionQueues& partition);
-  template <class Visit>
-  static void for_each_attached(const Dataset& dataset, const ChannelReader& reader, Visit&& visit);
-  void forget_if_empty(const Key& key) REQUIRES(mutex_);
+  static const PartitionList& channels_of(const Dataset& dataset, uint32_t subpartition)
+      REQUIRES(dataset.mutex);
+  static void give_channels(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                            Afterwards* afterwards) REQUIRES(dataset.mutex);
+  static void tell_ends(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                        Afterwards* afterwards) REQUIRES(dataset.mutex);
+  static void take_channels(Dataset& dataset, const ChannelReader& reader, Afterwards* afterwards)
+      REQUIRES(dataset.mutex);
+
+  std::shared_ptr<Dataset> find(const Key& key) const;
+  std::shared_ptr<Dataset> find_or_make(const Key& key);
+  void forget_if_empty(const Key& key, const std::shared_ptr<Dataset>& dataset);
 
   mutable Mutex mutex_;
-  std::map<Key, Dataset> datasets_ GUARDED_BY(mutex_);
+  std::map<Key, std::shared_ptr<Dataset>> datasets_ GUARDED_BY(mutex_);
 };
 
 }  // namespace freshet

@@ -1,6 +1,7 @@
 #include "shuffle/element_layout.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/base/hash.h"
 #include "shuffle/result_partition.h"
@@ -21,6 +22,14 @@ ChannelPosition position_of(const std::vector<ChannelPosition>& positions, uint3
       positions.begin(), positions.end(), peer,
       [](const ChannelPosition& position, uint32_t p) { return position.peer < p; });
   return at != positions.end() && at->peer == peer ? *at : ChannelPosition{peer, 0, 0};
+}
+
+std::vector<ChannelPosition> with_start(const std::vector<ChannelPosition>& positions,
+                                        const std::vector<ChannelPosition>& start) {
+  std::vector<ChannelPosition> all;
+  std::ranges::set_union(positions, start, std::back_inserter(all), {}, &ChannelPosition::peer,
+                         &ChannelPosition::peer);
+  return all;
 }
 
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,

@@ -131,13 +131,29 @@ bool GateChannel::finish_buffer() {
     return fail("an element that ends where it should go on");
   }
   shared_.freed_bytes += current_.charge();
+  drop_current();
+  return true;
+}
+
+void GateChannel::drop_current() {
   if (shared_.viewed == this) {
     shared_.kept_block = std::move(current_.block);
     shared_.viewed = nullptr;
   }
   current_ = Buffer();
   has_current_ = false;
-  return true;
+}
+
+void GateChannel::move_to(std::shared_ptr<const GateInbox::Source> source) {
+  source_ = std::move(source);
+  (void)queue_.take_all();
+  drop_current();
+  parsed_ = false;
+  assembling_ = false;
+  assembled_ = false;
+  heap_.clear();
+  verified_hash_ = taken_hash_;
+  status_ = Status();
 }
 
 void GateChannel::count(ElementKind kind, EpochMillis timestamp, std::string_view payload) {

@@ -7,6 +7,7 @@
 
 #include "shuffle/buffer.h"
 #include "shuffle/element_layout.h"
+#include "shuffle/gate_inbox.h"
 #include "shuffle/input_gate.h"
 
 namespace freshet {
@@ -31,10 +32,11 @@ class GateChannel {
   };
 
   /// `source` says from which of the gate's sources it comes; `start` where it begins.
-  GateChannel(Shared* shared, size_t source, const ChannelPosition& start)
+  GateChannel(Shared* shared, std::shared_ptr<const GateInbox::Source> source,
+              const ChannelPosition& start)
       : shared_(*shared),
         producer_(start.peer),
-        source_(source),
+        source_(std::move(source)),
         taken_(start.elements),
         taken_hash_(start.hash),
         verified_hash_(start.hash) {}
@@ -52,8 +54,11 @@ class GateChannel {
   bool at_buffer_start() const { return !has_current_; }
 
   uint32_t producer() const { return producer_; }
-  size_t source() const { return source_; }
+  const GateInbox::Source& source() const { return *source_; }
   const Status& status() const { return status_; }
+
+  /// Goes on from another source, behind the last element that was taken. What is here is dropped.
+  void move_to(std::shared_ptr<const GateInbox::Source> source);
   bool inside_element() const { return assembling_; }
   ChannelPosition position() const { return {producer_, taken_, taken_hash_}; }
 
@@ -69,13 +74,14 @@ class GateChannel {
   bool start_event();
   bool verify_hash();
   bool finish_buffer();
+  void drop_current();
   Element take_event();
   Element take_assembled();
   void count(ElementKind kind, EpochMillis timestamp, std::string_view payload);
 
   Shared& shared_;
   const uint32_t producer_;
-  const size_t source_;
+  std::shared_ptr<const GateInbox::Source> source_;
   BufferQueue queue_;
 
   bool has_current_ = false;

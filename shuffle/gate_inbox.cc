@@ -55,7 +55,7 @@ Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) cons
   const auto size = static_cast<uint32_t>(payload.size());
   const std::shared_ptr<Block> block =
       buffer.event
-          ? Block::for_event(size, nullptr, 0)
+          ? Block::on_heap(size, nullptr, 0)
           : Block::allocate(options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
   std::memcpy(block->data(), payload.data(), payload.size());
   buffer.block = block;
@@ -68,9 +68,9 @@ Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) cons
   return buffer;
 }
 
-Status GateInbox::on_frame(size_t source, const FrameHeader& header, std::string_view payload,
-                           uint32_t* returned_bytes) {
-  const AttachedProducers* range = options_.sources[source].attachment.find(header.producer);
+Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
+                           std::string_view payload, uint32_t* returned_bytes) {
+  const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr)
     return data_loss(fmt::format("data of producer {}, which was not asked for", header.producer));
   RETURN_IF_ERROR(check_shape(header, payload));
@@ -80,19 +80,20 @@ Status GateInbox::on_frame(size_t source, const FrameHeader& header, std::string
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_) return Status();
+    if (closed_ || !owns(source, header.producer)) return Status();
     bool accepted = false;
     RETURN_IF_ERROR(admit(source, header, returned_bytes, &accepted));
-    if (accepted) arrivals_.buffers.push_back({header.producer, std::move(buffer)});
-    if (accepted || !arrivals_.failure.ok()) woken = note_arrival();
+    if (!accepted) return Status();
+    arrivals_.buffers.push_back({header.producer, std::move(buffer)});
+    woken = note_arrival();
   }
   wake_if(woken);
   return Status();
 }
 
-Status GateInbox::admit(size_t source, const FrameHeader& header, uint32_t* returned_bytes,
+Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                         bool* accepted) {
-  const Attachment& attachment = options_.sources[source].attachment;
+  const Attachment& attachment = source.attachment;
   const auto [at, is_new] = channels_.try_emplace(header.producer);
   Channel& channel = at->second;
   if (is_new) channel = {attachment.next_element(header.producer), attachment.credit_bytes};
@@ -104,18 +105,16 @@ Status GateInbox::admit(size_t source, const FrameHeader& header, uint32_t* retu
   if (ended_.contains(header.producer)) {
     return data_loss(fmt::format("data of producer {} behind its end", header.producer));
   }
+  if (lost_.contains(header.producer)) return Status();  // It failed; nothing more is wanted.
   const uint64_t next = header.first_element + header.elements_started;
   if (header.first_element < channel.next_element && next <= channel.next_element) {
     *returned_bytes = charge;  // Known already.
     return Status();
   }
   if (header.first_element != channel.next_element) {
-    if (arrivals_.failure.ok()) {
-      arrivals_.failure = data_loss(
-          fmt::format("producer {} of dataset {}: element {} came instead of {}", header.producer,
-                      options_.dataset.value, header.first_element, channel.next_element));
-    }
-    return Status();
+    return data_loss(fmt::format("producer {} of dataset {}: element {} came instead of {}",
+                                 header.producer, options_.dataset.value, header.first_element,
+                                 channel.next_element));
   }
   channel.next_element = next;
   channel.credit_bytes -= charge;
@@ -123,38 +122,121 @@ Status GateInbox::admit(size_t source, const FrameHeader& header, uint32_t* retu
   return Status();
 }
 
-Status GateInbox::on_ended(size_t source, const std::vector<ProducerSpan>& spans) {
-  const Attachment& attachment = options_.sources[source].attachment;
+const GateInbox::Owned* GateInbox::owner_of(uint32_t producer) const {
+  const auto after = std::ranges::upper_bound(owners_, producer, {},
+                                              [](const Owned& owned) { return owned.span.begin; });
+  if (after == owners_.begin() || producer >= std::prev(after)->span.end) return nullptr;
+  return &*std::prev(after);
+}
+
+std::vector<ProducerSpan> GateInbox::owned_in(const Source& source, ProducerSpan span) const {
+  std::vector<ProducerSpan> owned;
+  for (const Owned& owner : owners_) {
+    const ProducerSpan common{std::max(owner.span.begin, span.begin),
+                              std::min(owner.span.end, span.end)};
+    if (owner.source.get() == &source && common.begin < common.end) owned.push_back(common);
+  }
+  return owned;
+}
+
+std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::take_over(
+    ProducerSpan span, const std::shared_ptr<const Source>& source) {
+  const auto first = std::ranges::upper_bound(owners_, span.begin, {},
+                                              [](const Owned& owned) { return owned.span.end; });
+  auto last = first;
+  std::vector<Owned> instead;
+  std::vector<std::shared_ptr<const Source>> losing;
+  const auto keep = [&](ProducerSpan part, const std::shared_ptr<const Source>& of) {
+    if (part.begin < part.end) instead.push_back({part, of});
+  };
+  if (first != owners_.end())
+    keep({first->span.begin, std::min(first->span.end, span.begin)}, first->source);
+  keep(span, source);
+  for (; last != owners_.end() && last->span.begin < span.end; ++last) {
+    losing.push_back(last->source);
+    keep({std::max(last->span.begin, span.end), last->span.end}, last->source);
+  }
+  owners_.insert(owners_.erase(first, last), instead.begin(), instead.end());
+  return losing;
+}
+
+void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
+  const auto within = [&](uint32_t producer) {
+    return producer >= span.begin && producer < span.end;
+  };
+  std::vector<Arrived> buffers;
+  for (Arrived& arrived : arrivals_.buffers)
+    (within(arrived.producer) ? dropped->buffers : buffers).push_back(std::move(arrived));
+  arrivals_.buffers = std::move(buffers);
+  std::erase_if(arrivals_.ready,
+                [&](const auto& partition) { return within(partition->producer()); });
+  ProducerSet ended;
+  for (const ProducerSpan& one : arrivals_.ended) ended.add(one);
+  ended.remove(span);
+  arrivals_.ended = ended.spans();
+  ended_.remove(span);
+  lost_.remove(span);
+  std::erase_if(channels_, [&](const auto& channel) { return within(channel.first); });
+}
+
+std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::add(
+    const std::shared_ptr<Source>& source) {
+  Arrivals dropped;
+  std::vector<std::shared_ptr<const Source>> idle;
+  MutexLock lock(mutex_);
+  source->index = sources_.size();
+  sources_.push_back(source);
+  for (const AttachedProducers& range : source->attachment.producers) {
+    const auto losing = take_over(range.span, source);
+    if (losing.empty()) continue;
+    forget(range.span, &dropped);
+    for (const auto& one : losing) {
+      const bool owns_some =
+          std::ranges::any_of(owners_, [&](const Owned& owner) { return owner.source == one; });
+      if (!owns_some && std::ranges::find(idle, one) == idle.end()) idle.push_back(one);
+    }
+  }
+  return idle;
+}
+
+std::shared_ptr<const GateInbox::Source> GateInbox::source_of(uint32_t producer) const {
+  MutexLock lock(mutex_);
+  const Owned* owner = owner_of(producer);
+  return owner == nullptr ? nullptr : owner->source;
+}
+
+Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>& spans) {
+  ProducerSet asked;
+  for (const AttachedProducers& range : source.attachment.producers) asked.add(range.span);
   bool woken = false;
   {
     MutexLock lock(mutex_);
     if (closed_) return Status();
     for (const ProducerSpan& span : spans) {
-      ProducerSet outside;
-      for (const AttachedProducers& range : attachment.producers) outside.add(range.span);
-      if (!outside.missing_in(span).empty()) {
+      if (!asked.missing_in(span).empty()) {
         return data_loss(fmt::format("the end of producers {} to {}, which were not asked for",
                                      span.begin, span.end));
       }
-      ended_.add(span);
-      arrivals_.ended.push_back(span);
-      woken = note_arrival() || woken;
+      for (const ProducerSpan& owned : owned_in(source, span)) {
+        for (const ProducerSpan& sound : lost_.missing_in(owned)) {
+          ended_.add(sound);
+          arrivals_.ended.push_back(sound);
+          woken = note_arrival() || woken;
+        }
+      }
     }
   }
   wake_if(woken);
   return Status();
 }
 
-void GateInbox::on_lost(size_t source, ProducerSpan producers, const Status& cause) {
+void GateInbox::on_lost(const Source& source, ProducerSpan producers, const Status& cause) {
   std::vector<ProducerSpan> lost;
   {
     MutexLock lock(mutex_);
     if (closed_) return;
-    for (const AttachedProducers& range : options_.sources[source].attachment.producers) {
-      const ProducerSpan common{std::max(range.span.begin, producers.begin),
-                                std::min(range.span.end, producers.end)};
-      if (common.begin >= common.end) continue;
-      for (const ProducerSpan& open : ended_.missing_in(common)) {
+    for (const ProducerSpan& owned : owned_in(source, producers)) {
+      for (const ProducerSpan& open : ended_.missing_in(owned)) {
         for (const ProducerSpan& span : lost_.missing_in(open)) lost.push_back(span);
       }
     }
@@ -162,31 +244,43 @@ void GateInbox::on_lost(size_t source, ProducerSpan producers, const Status& cau
   }
   if (!options_.on_loss) return;
   for (const ProducerSpan& span : lost) {
-    options_.on_loss(ChannelLoss{options_.dataset, span.begin, span.end,
-                                 options_.sources[source].task_manager, cause});
+    options_.on_loss(
+        ChannelLoss{options_.dataset, span.begin, span.end, source.task_manager, cause});
   }
 }
 
-void GateInbox::on_source_lost(size_t source, const Status& cause) {
+void GateInbox::on_source_lost(const Source& source, const Status& cause) {
   on_lost(source, ProducerSpan{0, UINT32_MAX}, cause);
 }
 
-void GateInbox::on_ready(const std::shared_ptr<PartitionQueues>& partition) {
+void GateInbox::fail(uint32_t producer, const Status& cause) {
+  std::shared_ptr<const Source> source;
+  {
+    MutexLock lock(mutex_);
+    const Owned* owner = owner_of(producer);
+    if (owner == nullptr) return;
+    source = owner->source;
+    ended_.remove({producer, producer + 1});
+  }
+  on_lost(*source, {producer, producer + 1}, cause);
+}
+
+void GateInbox::on_ready(const Source& source, const std::shared_ptr<PartitionQueues>& partition) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_) return;
+    if (closed_ || !owns(source, partition->producer())) return;
     arrivals_.ready.push_back(partition);
     woken = note_arrival();
   }
   wake_if(woken);
 }
 
-void GateInbox::on_local_ended(uint32_t producer) {
+void GateInbox::on_local_ended(const Source& source, uint32_t producer) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_) return;
+    if (closed_ || !owns(source, producer)) return;
     ended_.add({producer, producer + 1});
     arrivals_.ended.push_back({producer, producer + 1});
     woken = note_arrival();
@@ -213,8 +307,12 @@ void GateInbox::note_ended(uint32_t producer) {
 
 void GateInbox::add_credit(const std::vector<CreditReturn>& credits) {
   MutexLock lock(mutex_);
-  for (const CreditReturn& credit : credits)
-    channels_[credit.producer].credit_bytes += credit.bytes;
+  for (const CreditReturn& credit : credits) {
+    const Owned* owner = owner_of(credit.producer);
+    if (owner == nullptr || owner->source->index != credit.attachment) continue;
+    const auto channel = channels_.find(credit.producer);
+    if (channel != channels_.end()) channel->second.credit_bytes += credit.bytes;
+  }
 }
 
 void GateInbox::close() {

@@ -20,19 +20,21 @@ namespace freshet {
 
 /// Where everything for one gate arrives, from connections and partitions of this process, until
 /// the gate's task takes it. Checks what comes from the network: numbers, attempts, sizes, credit.
+/// A producer belongs to one source at a time; what another one still brings of it is dropped.
 ///
 /// Thread-safe, one lock, under which nothing is called. Wakes the task once per change from
 /// nothing to something.
 class GateInbox {
  public:
-  /// One TaskManager's part of the producers.
+  /// What was asked of one TaskManager at once. Kept, without change, as long as the inbox.
   struct Source {
     TaskManagerId task_manager;
     Attachment attachment;
+    bool local = false;  // In this process.
+    size_t index = 0;    // Given by the inbox.
   };
   struct Options {
     DatasetId dataset;
-    std::vector<Source> sources;
     std::shared_ptr<SegmentPool> pool;
     std::function<void()> wake;
     std::function<void(const ChannelLoss&)> on_loss;
@@ -46,29 +48,33 @@ class GateInbox {
     std::vector<std::shared_ptr<PartitionQueues>>
         ready;                        // Partitions of this process that have something.
     std::vector<ProducerSpan> ended;  // Everything of these was taken, or is in `buffers`.
-    Status failure;
   };
 
   explicit GateInbox(Options options) : options_(std::move(options)) {}
 
-  const std::vector<Source>& sources() const { return options_.sources; }
-
   // From a connection. An error is the peer's breach of the protocol and must close the connection.
 
   /// A data or event frame. Sets `returned_bytes` to credit that is free at once.
-  Status on_frame(size_t source, const FrameHeader& header, std::string_view payload,
+  Status on_frame(const Source& source, const FrameHeader& header, std::string_view payload,
                   uint32_t* returned_bytes);
-  Status on_ended(size_t source, const std::vector<ProducerSpan>& spans);
+  Status on_ended(const Source& source, const std::vector<ProducerSpan>& spans);
 
   // From a connection or a partition here.
 
   /// All channels of the source within `producers` that did not end are disconnected.
-  void on_lost(size_t source, ProducerSpan producers, const Status& cause);
-  void on_source_lost(size_t source, const Status& cause);
-  void on_ready(const std::shared_ptr<PartitionQueues>& partition);
-  void on_local_ended(uint32_t producer);
+  void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
+  void on_source_lost(const Source& source, const Status& cause);
+  void on_ready(const Source& source, const std::shared_ptr<PartitionQueues>& partition);
+  void on_local_ended(const Source& source, uint32_t producer);
 
   // From the task.
+
+  /// From now on the source's producers belong to it: what is here of them is dropped, and ends and
+  /// losses are forgotten. Returns the sources that have no producer left.
+  std::vector<std::shared_ptr<const Source>> add(const std::shared_ptr<Source>& source);
+
+  /// Whose the producer is; null when nobody's.
+  std::shared_ptr<const Source> source_of(uint32_t producer) const;
 
   bool has_arrivals() const { return pending_.load(std::memory_order_acquire); }
   Arrivals take();
@@ -76,7 +82,11 @@ class GateInbox {
   /// Everything of this local producer was taken.
   void note_ended(uint32_t producer);
 
-  /// Makes room that the peer will be told of.
+  /// The channel's bytes are wrong: it is lost, and nothing more of it is let in.
+  void fail(uint32_t producer, const Status& cause);
+
+  /// Makes room that the peer will be told of. `attachment` is the index of the source from which
+  /// the bytes came.
   void add_credit(const std::vector<CreditReturn>& credits);
 
   /// Drops what is here and all that comes.
@@ -88,9 +98,27 @@ class GateInbox {
     uint64_t credit_bytes = 0;
   };
 
+  struct Owned {
+    ProducerSpan span;
+    std::shared_ptr<const Source> source;
+  };
+
   static Status check_shape(const FrameHeader& header, std::string_view payload);
-  Status admit(size_t source, const FrameHeader& header, uint32_t* returned_bytes, bool* accepted)
+  Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
+               bool* accepted) REQUIRES(mutex_);
+  const Owned* owner_of(uint32_t producer) const REQUIRES(mutex_);
+  bool owns(const Source& source, uint32_t producer) const REQUIRES(mutex_) {
+    const Owned* owner = owner_of(producer);
+    return owner != nullptr && owner->source.get() == &source;
+  }
+  /// The parts of `span` that belong to the source.
+  std::vector<ProducerSpan> owned_in(const Source& source, ProducerSpan span) const
       REQUIRES(mutex_);
+  /// Returns the sources that lose some of their producers by it.
+  std::vector<std::shared_ptr<const Source>> take_over(ProducerSpan span,
+                                                       const std::shared_ptr<const Source>& source)
+      REQUIRES(mutex_);
+  void forget(ProducerSpan span, Arrivals* dropped) REQUIRES(mutex_);
   Buffer copy(const FrameHeader& header, std::string_view payload) const;
   /// Under the lock: true when the task must be woken after it.
   bool note_arrival() REQUIRES(mutex_);
@@ -100,6 +128,8 @@ class GateInbox {
   mutable Mutex mutex_;
   std::unordered_map<uint32_t, Channel> channels_
       GUARDED_BY(mutex_);  // Remote ones that exist, by producer; never iterated.
+  std::vector<std::shared_ptr<const Source>> sources_ GUARDED_BY(mutex_);
+  std::vector<Owned> owners_ GUARDED_BY(mutex_);  // Rising, disjoint.
   Arrivals arrivals_ GUARDED_BY(mutex_);
   ProducerSet ended_ GUARDED_BY(mutex_);
   ProducerSet lost_ GUARDED_BY(mutex_);

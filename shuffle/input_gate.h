@@ -24,7 +24,8 @@ struct ChannelLoss {
 };
 
 /// The consuming end of one input edge of one subtask. Keeps its producers as ranges and attaches
-/// once per TaskManager.
+/// once per TaskManager. The loss of a producer fails nothing: it is reported, the others go on,
+/// and its channels wait for reattach().
 ///
 /// Functions belong to the task's thread, except where said. It never waits.
 class InputGate {
@@ -55,7 +56,20 @@ class InputGate {
     std::function<void(const ChannelLoss&)> on_loss;
   };
 
+  /// Where producers [begin, end) are from now on.
+  struct Move {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+    AttemptNumber attempt = 0;
+    ProducerLocation location;
+  };
+
   virtual ~InputGate() = default;
+
+  /// Goes on with these producers there, behind the last element that was taken of each. What is
+  /// here of them is dropped, frames of the former ones are too. kInvalidArgument for producers
+  /// that the gate does not have.
+  virtual Status reattach(const Move& move) = 0;
 
   /// A producer from which a complete element can be taken now, in fair turns; the same answer
   /// until something is taken.
@@ -73,11 +87,8 @@ class InputGate {
   /// out as elements.
   virtual bool ended() const = 0;
 
-  /// Not ok after bytes that broke the protocol (a gap, a hash that differs); the task fails with
-  /// it.
-  virtual Status status() const = 0;
-
-  /// Positions of all channels that exist, by producer: elements taken.
+  /// Positions of all channels that exist or did not begin with element 0, by producer: elements
+  /// taken.
   virtual std::vector<ChannelPosition> positions() const = 0;
 
   virtual uint64_t records_read() const = 0;

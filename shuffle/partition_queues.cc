@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "network/frame.h"
 #include "runtime/base/check.h"
@@ -26,14 +29,8 @@ void tell(const std::vector<ReaderCall>& calls) {
   }
 }
 
-PartitionQueues::PartitionQueues(JobId job, DatasetId dataset, uint32_t producer,
-                                 AttemptNumber attempt, uint32_t subpartitions)
-    : job_(job),
-      dataset_(dataset),
-      producer_(producer),
-      attempt_(attempt),
-      subpartitions_(subpartitions),
-      channels_(subpartitions) {}
+PartitionQueues::PartitionQueues(Options options)
+    : options_(std::move(options)), channels_(options_.subpartitions) {}
 
 ReaderCall PartitionQueues::call(ReaderCall::Kind kind,
                                  const std::shared_ptr<ChannelReader>& reader, Status cause) {
@@ -49,6 +46,7 @@ uint32_t PartitionQueues::block_limit(const ChannelReader& reader) {
 }
 
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
+  std::vector<Buffer> dropped;
   {
     MutexLock lock(mutex_);
     for (Pushed& item : *pushed) {
@@ -56,15 +54,21 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
       const bool was_empty = channel.buffers.empty();
       const uint32_t charge = item.buffer.charge();
       channel.buffers.push(std::move(item.buffer));
-      if (!channel.reader) continue;
+      if (!channel.reader) {
+        if (channel.was_read) give_away_all(&channel, &dropped);
+        continue;
+      }
       const uint32_t credit = channel.reader->attachment().credit_bytes;
+      Status status;
       if (credit != 0 && charge > credit) {
-        calls->push_back(
-            call(ReaderCall::Kind::kLost, channel.reader,
-                 failed_precondition(fmt::format(
-                     "a buffer is charged {} bytes, above the credit of {}", charge, credit))));
-        channel.reader = nullptr;
-      } else if (was_empty) {
+        status = failed_precondition(
+            fmt::format("a buffer is charged {} bytes, above the credit of {}", charge, credit));
+      } else if (channel.skipping) [[unlikely]] {
+        status = skip(&channel, &dropped);
+      }
+      if (!status.ok()) {
+        lose_reader(&channel, std::move(status), calls, &dropped);
+      } else if (was_empty && !channel.buffers.empty()) {
         calls->push_back(call(ReaderCall::Kind::kReady, channel.reader));
       }
     }
@@ -81,15 +85,11 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr || channel->reader.get() != reader) return taken;
   while (!channel->buffers.empty() && bytes < bytes_max) {
-    const Buffer& front = channel->buffers.front();
-    const uint32_t charge = front.charge();
+    const uint32_t charge = channel->buffers.front().charge();
     if (taken.charged_bytes + static_cast<uint64_t>(charge) > credit_bytes && charge != 0) break;
     taken.charged_bytes += charge;
-    bytes += front.size;
-    channel->position = front.first_element + front.elements_started;
-    channel->hash = front.hash;
-    channel->inside_element = (front.flags & kFrameEndsIncomplete) != 0;
-    buffers->push_back(channel->buffers.pop());
+    bytes += channel->buffers.front().size;
+    buffers->push_back(give_away(channel));
   }
   taken.more = !channel->buffers.empty();
   if (taken.more) {
@@ -101,58 +101,146 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
   return taken;
 }
 
+Buffer PartitionQueues::give_away(Channel* channel) {
+  Buffer buffer = channel->buffers.pop();
+  channel->position = buffer.first_element + buffer.elements_started;
+  channel->hash = buffer.hash;
+  channel->inside_element = (buffer.flags & kFrameEndsIncomplete) != 0;
+  if (options_.retained_bytes_max != 0) [[unlikely]]
+    retain(channel->whole.block ? channel->whole : buffer, channel);
+  channel->whole = Buffer();  // `buffer` has the same block.
+  return buffer;
+}
+
+void PartitionQueues::put_back(Buffer buffer, Channel* channel) {
+  channel->position = buffer.first_element;
+  channel->hash = channel->retained.empty() ? 0 : channel->retained.back().hash;
+  channel->inside_element = (buffer.flags & kFrameStartsWithTail) != 0;
+  channel->buffers.push_front(std::move(buffer));
+}
+
+void PartitionQueues::retain(const Buffer& buffer, Channel* channel) {
+  // The block goes back to the pool as soon as it is used; what is retained has a budget of its
+  // own.
+  Buffer kept = buffer;
+  if (!kept.kept) {
+    const auto copy = Block::on_heap(buffer.size, nullptr, 0);
+    std::memcpy(copy->data(), buffer.bytes().data(), buffer.size);
+    kept.block = copy;
+    kept.offset = 0;
+    kept.kept = true;
+  }
+  retained_bytes_ += kept.size;
+  channel->retained.push(std::move(kept));
+  while (retained_bytes_ > options_.retained_bytes_max && !channel->retained.empty())
+    retained_bytes_ -= channel->retained.pop().size;
+}
+
+void PartitionQueues::give_away_all(Channel* channel, std::vector<Buffer>* dropped) {
+  while (!channel->buffers.empty()) dropped->push_back(give_away(channel));
+}
+
+void PartitionQueues::lose_reader(Channel* channel, Status cause, std::vector<ReaderCall>* calls,
+                                  std::vector<Buffer>* dropped) {
+  calls->push_back(call(ReaderCall::Kind::kLost, channel->reader, std::move(cause)));
+  channel->reader = nullptr;
+  channel->skipping = false;
+  give_away_all(channel, dropped);
+}
+
 PartitionQueues::Channel* PartitionQueues::create_channel(
-    uint32_t subpartition, const ChannelPosition& start,
-    const std::shared_ptr<ChannelReader>& reader, std::vector<ReaderCall>* calls) {
+    uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
+    std::vector<ReaderCall>* calls) {
   MutexLock lock(mutex_);
   Channel& channel = channels_.create(subpartition);
+  const ChannelPosition start = start_of(subpartition);
   channel.position = start.elements;
   channel.hash = static_cast<uint32_t>(start.hash);
   if (!reader) return &channel;
-  if (Status status = refusal(channel, *reader); !status.ok()) {
+  std::vector<Buffer> none;
+  if (Status status = hand_to(reader, &channel, &none); !status.ok())
     calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));
-    return &channel;
-  }
-  channel.reader = reader;
-  channel.block_bytes_max.store(block_limit(*reader), std::memory_order_relaxed);
   return &channel;
 }
 
-Status PartitionQueues::refusal(const Channel& channel, const ChannelReader& reader) const {
-  const Attachment& attachment = reader.attachment();
-  const auto [producer, wanted, hash] = attachment.position(producer_);
-  if (channel.position != wanted || channel.inside_element) {
-    return failed_precondition(fmt::format(
-        "producer {} has given away elements up to {}{}, and {} is asked for", producer_,
-        channel.position, channel.inside_element ? " and part of the next" : "", wanted));
+Status PartitionQueues::hand_to(const std::shared_ptr<ChannelReader>& reader, Channel* channel,
+                                std::vector<Buffer>* dropped) {
+  channel->reader = nullptr;
+  channel->was_read = true;
+  const uint64_t wanted = reader->attachment().next_element(producer());
+  if (channel->whole.block) {
+    (void)channel->buffers.pop();
+    put_back(std::exchange(channel->whole, Buffer()), channel);
   }
-  if (hash != 0 && channel.hash != 0 && static_cast<uint32_t>(hash) != channel.hash) {
-    return data_loss(
-        fmt::format("the {} elements of producer {} that the consumer has are not those it sent: "
-                    "their hash differs",
-                    wanted, producer));
+  while (channel->position > wanted && !channel->retained.empty()) {
+    Buffer last = channel->retained.pop_back();
+    retained_bytes_ -= last.size;
+    put_back(std::move(last), channel);
   }
-  if (attachment.credit_bytes != 0 && !channel.buffers.fits(attachment.credit_bytes)) {
-    return failed_precondition(fmt::format("producer {} holds buffers above the credit of {} bytes",
-                                           producer_, attachment.credit_bytes));
+  if (channel->position > wanted) {
+    return failed_precondition(
+        fmt::format("producer {} has given away elements up to {}, and {} is asked for", producer(),
+                    channel->position, wanted));
   }
-  return Status();
+  const uint32_t credit = reader->attachment().credit_bytes;
+  if (credit != 0 && !channel->buffers.fits(credit)) {
+    return failed_precondition(
+        fmt::format("producer {} holds buffers above the credit of {} bytes", producer(), credit));
+  }
+  channel->reader = reader;
+  channel->skipping = true;
+  channel->block_bytes_max.store(block_limit(*reader), std::memory_order_relaxed);
+  Status status = skip(channel, dropped);
+  if (!status.ok()) channel->reader = nullptr;
+  return status;
+}
+
+Status PartitionQueues::skip(Channel* channel, std::vector<Buffer>* dropped) {
+  const uint64_t wanted = channel->reader->attachment().next_element(producer());
+  while (channel->position < wanted || channel->inside_element) {
+    if (channel->buffers.empty()) return Status();
+    const Buffer& front = channel->buffers.front();
+    if (front.has_start_of(wanted)) {
+      Buffer first = channel->buffers.pop();
+      channel->whole = first;
+      cut_before(wanted, options_.fixed_record_size, &first);
+      channel->buffers.push_front(std::move(first));
+      channel->position = wanted;
+      channel->hash = 0;
+      channel->inside_element = false;
+    } else {
+      dropped->push_back(give_away(channel));
+    }
+  }
+  channel->skipping = false;
+  return check_hash(*channel, *channel->reader);
+}
+
+Status PartitionQueues::check_hash(const Channel& channel, const ChannelReader& reader) const {
+  const uint64_t hash = reader.attachment().position(producer()).hash;
+  if (hash == 0 || channel.hash == 0 || static_cast<uint32_t>(hash) == channel.hash)
+    return Status();
+  return data_loss(
+      fmt::format("the {} elements of producer {} that the consumer has are not those it sent: "
+                  "their hash differs",
+                  channel.position, producer()));
 }
 
 void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
-                             std::vector<ReaderCall>* calls) {
+                             std::vector<ReaderCall>* calls, std::vector<Buffer>* dropped) {
   MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
-  if (channel == nullptr) {
-    if (ended_) calls->push_back(call(ReaderCall::Kind::kEnded, reader));
-    return;
+  CHECK(channel != nullptr);
+  Status status = hand_to(reader, channel, dropped);
+  if (status.ok() && ended_ && channel->skipping) {
+    status = missing_at_end(channel->position, *reader);
+    channel->reader = nullptr;
   }
-  if (Status status = refusal(*channel, *reader); !status.ok()) {
+  if (!status.ok()) {
     calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));
+    give_away_all(channel, dropped);
     return;
   }
-  channel->reader = reader;
-  channel->block_bytes_max.store(block_limit(*reader), std::memory_order_relaxed);
   channel->end_told = ended_ && channel->buffers.empty();
   if (!channel->buffers.empty()) {
     calls->push_back(call(ReaderCall::Kind::kReady, reader));
@@ -161,12 +249,15 @@ void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<Channe
   }
 }
 
-void PartitionQueues::detach(uint32_t subpartition, const ChannelReader* reader) {
+void PartitionQueues::detach(uint32_t subpartition, const ChannelReader* reader,
+                             std::vector<Buffer>* dropped) {
   MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr || channel->reader.get() != reader) return;
   channel->reader = nullptr;
+  channel->skipping = false;
   channel->block_bytes_max.store(kSmallBlockBytes, std::memory_order_relaxed);
+  give_away_all(channel, dropped);
 }
 
 void PartitionQueues::set_ended() {
@@ -174,15 +265,34 @@ void PartitionQueues::set_ended() {
   ended_ = true;
 }
 
+bool PartitionQueues::ended() const {
+  MutexLock lock(mutex_);
+  return ended_;
+}
+
+Status PartitionQueues::missing_at_end(uint64_t written, const ChannelReader& reader) const {
+  const uint64_t wanted = reader.attachment().next_element(producer());
+  if (written >= wanted) return Status();
+  return data_loss(
+      fmt::format("producer {} ended after {} elements, and the consumer has {} already",
+                  producer(), written, wanted));
+}
+
 void PartitionQueues::tell_end(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                                std::vector<ReaderCall>* calls) {
   MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
+  uint64_t written = start_of(subpartition).elements;
   if (channel != nullptr) {
     if (channel->reader != reader || channel->end_told || !channel->buffers.empty()) return;
     channel->end_told = true;
+    written = channel->position;
   }
-  calls->push_back(call(ReaderCall::Kind::kEnded, reader));
+  if (Status status = missing_at_end(written, *reader); !status.ok()) {
+    calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));
+  } else {
+    calls->push_back(call(ReaderCall::Kind::kEnded, reader));
+  }
 }
 
 void PartitionQueues::tell_release(uint32_t subpartition,
@@ -193,17 +303,34 @@ void PartitionQueues::tell_release(uint32_t subpartition,
   if (channel == nullptr ? ended_ : channel->reader != reader || channel->end_told) return;
   calls->push_back(
       call(ReaderCall::Kind::kLost, reader,
-           unavailable(fmt::format("producer {} went away before its end", producer_))));
+           unavailable(fmt::format("producer {} went away before its end", producer()))));
 }
 
-std::vector<std::vector<Buffer>> PartitionQueues::clear() {
-  std::vector<std::vector<Buffer>> dropped;
+bool PartitionQueues::has_untold_ends() const {
+  MutexLock lock(mutex_);
+  bool untold = false;
+  channels_.for_each([&](uint32_t, const Channel& channel) {
+    untold = untold || (channel.reader && !channel.end_told);
+  });
+  return untold;
+}
+
+std::vector<uint32_t> PartitionQueues::existing() const {
+  std::vector<uint32_t> existing;
+  MutexLock lock(mutex_);
+  channels_.for_each(
+      [&](uint32_t subpartition, const Channel&) { existing.push_back(subpartition); });
+  return existing;
+}
+
+void PartitionQueues::clear(std::vector<Buffer>* dropped) {
   MutexLock lock(mutex_);
   channels_.for_each([&](uint32_t, Channel& channel) {
     channel.reader = nullptr;
-    dropped.push_back(channel.buffers.take_all());
+    std::ranges::move(channel.buffers.take_all(), std::back_inserter(*dropped));
+    std::ranges::move(channel.retained.take_all(), std::back_inserter(*dropped));
+    dropped->push_back(std::move(channel.whole));
   });
-  return dropped;
 }
 
 }  // namespace freshet

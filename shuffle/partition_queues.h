@@ -31,6 +31,11 @@ void tell(const std::vector<ReaderCall>& calls);
 /// The handed-over buffers of one partition, a queue per channel that exists. The producing task
 /// pushes, readers take.
 ///
+/// A channel outlives its readers. A new one says which element it wants next. What was given away
+/// since is there again if it was retained; what it has already (of a producer that starts again)
+/// passes without being sent. A channel whose reader went away holds up nobody: what is written
+/// meanwhile is given away, and so is what was waiting.
+///
 /// Thread-safe, one lock. Takes no other lock and calls nobody: what there is to tell is returned.
 /// Who reads a channel is decided by the DatasetIndex, under whose lock the functions that say so
 /// are called.
@@ -43,12 +48,27 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
    private:
     friend class PartitionQueues;
-    BufferQueue buffers;
+    BufferQueue buffers;   // Not given away yet.
+    BufferQueue retained;  // Given away, just before `buffers`.
+    Buffer whole;          // What the first of `buffers` was cut from; without block: nothing.
     std::shared_ptr<ChannelReader> reader;
-    uint64_t position = 0;        // Number of the next element that starts in what was not taken.
+    uint64_t position = 0;        // Number of the next element that starts in `buffers`.
     uint32_t hash = 0;            // Low half, of the elements before `position`; 0: not known.
-    bool inside_element = false;  // What was taken last ends incomplete.
+    bool inside_element = false;  // What was given away last ends incomplete.
+    bool skipping = false;        // The reader has what comes next; see skip().
+    bool was_read = false;        // It has or had a reader.
     bool end_told = false;
+  };
+
+  struct Options {
+    JobId job;
+    DatasetId dataset;
+    uint32_t producer = 0;
+    AttemptNumber attempt = 0;
+    uint32_t subpartitions = 1;
+    uint32_t fixed_record_size = 0;
+    std::vector<ChannelPosition> start;  // Of channels that do not begin with element 0; rising.
+    uint64_t retained_bytes_max = 0;
   };
 
   struct Pushed {
@@ -64,14 +84,20 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     bool ended = false;  // Everything is taken and the producer has ended. Said once.
   };
 
-  PartitionQueues(JobId job, DatasetId dataset, uint32_t producer, AttemptNumber attempt,
-                  uint32_t subpartitions);
+  explicit PartitionQueues(Options options);
 
-  JobId job() const { return job_; }
-  DatasetId dataset() const { return dataset_; }
-  uint32_t producer() const { return producer_; }
-  AttemptNumber attempt() const { return attempt_; }
-  uint32_t subpartitions() const { return subpartitions_; }
+  JobId job() const { return options_.job; }
+  DatasetId dataset() const { return options_.dataset; }
+  uint32_t producer() const { return options_.producer; }
+  AttemptNumber attempt() const { return options_.attempt; }
+  uint32_t subpartitions() const { return options_.subpartitions; }
+
+  const std::vector<ChannelPosition>& start() const { return options_.start; }
+
+  /// Where a channel begins.
+  ChannelPosition start_of(uint32_t subpartition) const {
+    return position_of(options_.start, subpartition);
+  }
 
   /// Appends and empties `pushed`; adds whom to tell.
   void push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls);
@@ -83,13 +109,15 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
   // Under the lock of the DatasetIndex:
 
+  // Buffers in `dropped` are for the caller to let go when no lock is held.
+
   /// Makes the channel, with its reader if there is one (may be null).
-  Channel* create_channel(uint32_t subpartition, const ChannelPosition& start,
-                          const std::shared_ptr<ChannelReader>& reader,
+  Channel* create_channel(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                           std::vector<ReaderCall>* calls);
+  /// Of a channel that exists.
   void attach(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
-              std::vector<ReaderCall>* calls);
-  void detach(uint32_t subpartition, const ChannelReader* reader);
+              std::vector<ReaderCall>* calls, std::vector<Buffer>* dropped);
+  void detach(uint32_t subpartition, const ChannelReader* reader, std::vector<Buffer>* dropped);
   void set_ended();
   /// After set_ended(), for each reader of the dataset.
   void tell_end(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
@@ -98,24 +126,43 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   void tell_release(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                     std::vector<ReaderCall>* calls);
 
-  /// Empties all queues and forgets all readers; what was in them is for the caller to drop.
-  std::vector<std::vector<Buffer>> clear();
+  bool ended() const;
+  /// True while a channel that exists has something for somebody who was not told of its end.
+  bool has_untold_ends() const;
+
+  /// The channels that exist, rising.
+  std::vector<uint32_t> existing() const;
+
+  /// Empties all queues and forgets all readers.
+  void clear(std::vector<Buffer>* dropped);
 
  private:
-  /// The reason why `reader` cannot go on with this channel.
-  Status refusal(const Channel& channel, const ChannelReader& reader) const REQUIRES(mutex_);
+  /// Gives the channel to `reader`, or says why it cannot go on with it.
+  Status hand_to(const std::shared_ptr<ChannelReader>& reader, Channel* channel,
+                 std::vector<Buffer>* dropped) REQUIRES(mutex_);
+  /// Gives away what the reader has already; goes on when more is pushed.
+  Status skip(Channel* channel, std::vector<Buffer>* dropped) REQUIRES(mutex_);
+  /// The reader's elements up to the channel's position are those that were written.
+  Status check_hash(const Channel& channel, const ChannelReader& reader) const REQUIRES(mutex_);
+  /// Makes the buffer the first one not given away, and its start the channel's position.
+  void put_back(Buffer buffer, Channel* channel) REQUIRES(mutex_);
+  /// The first buffer, which is given away now: it is retained if it can be.
+  Buffer give_away(Channel* channel) REQUIRES(mutex_);
+  void retain(const Buffer& buffer, Channel* channel) REQUIRES(mutex_);
+  void give_away_all(Channel* channel, std::vector<Buffer>* dropped) REQUIRES(mutex_);
+  void lose_reader(Channel* channel, Status cause, std::vector<ReaderCall>* calls,
+                   std::vector<Buffer>* dropped) REQUIRES(mutex_);
+  /// Not ok when the reader has more than the producer ever wrote.
+  Status missing_at_end(uint64_t written, const ChannelReader& reader) const;
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
   static uint32_t block_limit(const ChannelReader& reader);
 
-  const JobId job_;
-  const DatasetId dataset_;
-  const uint32_t producer_;
-  const AttemptNumber attempt_;
-  const uint32_t subpartitions_;
+  const Options options_;
 
   mutable Mutex mutex_;
   SparseArray<Channel> channels_ GUARDED_BY(mutex_);
+  uint64_t retained_bytes_ GUARDED_BY(mutex_) = 0;
   bool ended_ GUARDED_BY(mutex_) = false;
 };
 

@@ -67,13 +67,14 @@ bool PeerConnection::is_closed() {
   return closed_;
 }
 
-Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox, size_t source) {
+Result<uint32_t> PeerConnection::attach(const std::shared_ptr<GateInbox>& inbox,
+                                        const std::shared_ptr<const GateInbox::Source>& source) {
   uint32_t id = 0;
   {
     MutexLock lock(mutex_);
     if (closed_) return unavailable("the connection is closed");
     id = next_attachment_;
-    RETURN_IF_ERROR(append_attach(id, inbox->sources()[source].attachment, &control_));
+    RETURN_IF_ERROR(append_attach(id, source->attachment, &control_));
     ++next_attachment_;
     attached_.emplace(id, Attached{inbox, source});
   }
@@ -155,7 +156,7 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
     case FrameKind::kData:
     case FrameKind::kEvent: {
       uint32_t returned_bytes = 0;
-      RETURN_IF_ERROR(attached.inbox->on_frame(attached.source, header, payload, &returned_bytes));
+      RETURN_IF_ERROR(attached.inbox->on_frame(*attached.source, header, payload, &returned_bytes));
       if (returned_bytes == 0) return Status();
       MutexLock lock(mutex_);
       credits_.push_back({header.attachment, header.producer, returned_bytes});
@@ -163,11 +164,11 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
     }
     case FrameKind::kProducersEnded: {
       ASSIGN_OR_RETURN(const std::vector<ProducerSpan> spans, decode_producers_ended(payload));
-      return attached.inbox->on_ended(attached.source, spans);
+      return attached.inbox->on_ended(*attached.source, spans);
     }
     case FrameKind::kAttachReply: {
       ASSIGN_OR_RETURN(const Loss loss, decode_attach_reply(payload));
-      attached.inbox->on_lost(attached.source, loss.producers, loss.cause);
+      attached.inbox->on_lost(*attached.source, loss.producers, loss.cause);
       return Status();
     }
     default:
@@ -190,7 +191,7 @@ void PeerConnection::lose(const Status& cause) {
   const Status status =
       cause.with_context(fmt::format("data connection to TaskManager {} at {}",
                                      to_string(options_.peer), options_.address.to_string()));
-  for (const auto& [id, attached] : lost) attached.inbox->on_source_lost(attached.source, status);
+  for (const auto& [id, attached] : lost) attached.inbox->on_source_lost(*attached.source, status);
 }
 
 void PeerConnection::close() {

@@ -45,7 +45,8 @@ class PeerConnection final : public ConnectionHandler,
 
   /// Adds an attachment for one source of a gate; it is said as soon as there is a connection.
   /// kUnavailable when this one is closed: take another.
-  Result<uint32_t> attach(const std::shared_ptr<GateInbox>& inbox, size_t source);
+  Result<uint32_t> attach(const std::shared_ptr<GateInbox>& inbox,
+                          const std::shared_ptr<const GateInbox::Source>& source);
 
   /// Nothing comes for the gate after the call, but what is being handled on another thread.
   void detach(uint32_t attachment);
@@ -59,7 +60,7 @@ class PeerConnection final : public ConnectionHandler,
  private:
   struct Attached {
     std::shared_ptr<GateInbox> inbox;
-    size_t source = 0;
+    std::shared_ptr<const GateInbox::Source> source;
   };
 
   void on_connected(Result<std::shared_ptr<Connection>> connection);

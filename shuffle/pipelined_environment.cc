@@ -89,9 +89,9 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
   return peer;
 }
 
-Result<PipelinedGate::Remote> DataConnections::attach(const InputGate::ProducerLocation& location,
-                                                      const std::shared_ptr<GateInbox>& inbox,
-                                                      size_t source) {
+Result<PipelinedGate::Remote> DataConnections::attach(
+    const InputGate::ProducerLocation& location, const std::shared_ptr<GateInbox>& inbox,
+    const std::shared_ptr<const GateInbox::Source>& source) {
   // One that closes meanwhile forgets itself, and the next is new.
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::shared_ptr<PeerConnection> peer = peer_for(location);
@@ -205,80 +205,25 @@ Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
   return refused;
 }
 
-Result<std::vector<GateInbox::Source>> PipelinedEnvironment::sources_of(
-    const InputGate::Options& options) const {
-  uint64_t channels = 0;
-  uint32_t end = 0;
-  for (const InputGate::ProducerRange& range : options.producers) {
-    if (range.begin < end || range.begin >= range.end ||
-        range.location >= options.locations.size()) {
-      return invalid_argument(fmt::format("producers {} to {} of a gate", range.begin, range.end));
-    }
-    end = range.end;
-    channels += range.end - range.begin;
-  }
-  std::vector<GateInbox::Source> sources(options.locations.size());
-  const uint32_t window = credit_window(options_.gate_budget_bytes, channels);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    sources[i].task_manager = options.locations[i].task_manager;
-    Attachment& attachment = sources[i].attachment;
-    attachment.job = options.job;
-    attachment.dataset = options.dataset;
-    attachment.subpartition = options.subpartition;
-    attachment.consumer = options.consumer;
-    attachment.credit_bytes = sources[i].task_manager == options_.task_manager ? 0 : window;
-  }
-  for (const InputGate::ProducerRange& range : options.producers) {
-    sources[range.location].attachment.producers.push_back(
-        {{range.begin, range.end}, range.attempt});
-  }
-  for (const ChannelPosition& position : options.start) {
-    for (GateInbox::Source& source : sources) {
-      if (source.attachment.find(position.peer) == nullptr) continue;
-      source.attachment.positions.push_back({position.peer, position.elements, position.hash});
-    }
-  }
-  return sources;
-}
-
 Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(
     const InputGate::Options& options) {
-  ASSIGN_OR_RETURN(std::vector<GateInbox::Source> sources, sources_of(options));
-  GateReader::Options reader;
-  reader.fixed_record_size = options.fixed_record_size;
-  reader.hash = options.hash;
-  reader.start = options.start;
+  uint64_t channels = 0;
   for (const InputGate::ProducerRange& range : options.producers)
-    reader.producer_count += range.end - range.begin;
-  reader.producers_end = options.producers.empty() ? 0 : options.producers.back().end;
-  reader.inbox = std::make_shared<GateInbox>(GateInbox::Options{
-      options.dataset, std::move(sources), pool_, options.wake, options.on_loss});
-  const std::shared_ptr<GateInbox> inbox = reader.inbox;
-  for (size_t i = 0; i < inbox->sources().size(); ++i) {
-    const GateInbox::Source& source = inbox->sources()[i];
-    if (source.attachment.credit_bytes != 0 || source.attachment.producers.empty()) continue;
-    if (reader.local) return invalid_argument("a gate with two locations of one TaskManager");
-    reader.local = std::make_shared<LocalReader>(inbox, i);
-  }
+    channels += range.end - range.begin;
+  PipelinedGate::Context context;
+  context.self = options_.task_manager;
+  context.credit_bytes = credit_window(options_.gate_budget_bytes, channels);
+  context.index = index_;
+  context.pool = pool_;
+  context.connect = [connections = connections_](const auto& location, const auto& inbox,
+                                                 const auto& source) {
+    return connections->attach(location, inbox, source);
+  };
+  context.on_release = [gates = gates_] { gates->fetch_sub(1); };
   gates_->fetch_add(1);
-  const std::shared_ptr<ChannelReader> local = reader.local;
-  auto gate = std::make_shared<PipelinedGate>(std::move(reader), index_,
-                                              [gates = gates_] { gates->fetch_sub(1); });
-  std::vector<PipelinedGate::Remote> remotes(inbox->sources().size());
-  Status status = local ? index_->attach(local) : Status();
-  for (size_t i = 0; i < remotes.size() && status.ok(); ++i) {
-    const Attachment& attachment = inbox->sources()[i].attachment;
-    if (attachment.credit_bytes == 0 || attachment.producers.empty()) continue;
-    Result<PipelinedGate::Remote> remote = connections_->attach(options.locations[i], inbox, i);
-    status = remote.status();
-    if (remote.ok()) remotes[i] = *remote;
-  }
-  gate->set_remotes(std::move(remotes));
-  if (!status.ok()) {
-    gate->release();
-    return status;
-  }
-  return std::shared_ptr<InputGate>(std::move(gate));
+  Result<std::shared_ptr<PipelinedGate>> gate = PipelinedGate::create(options, std::move(context));
+  if (!gate.ok()) return gate.status();
+  return std::shared_ptr<InputGate>(std::move(gate).value());
 }
 
 }  // namespace freshet

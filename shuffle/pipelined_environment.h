@@ -28,7 +28,8 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
   /// Attaches a gate's source over the connection to its TaskManager, which is made if there is
   /// none.
   Result<PipelinedGate::Remote> attach(const InputGate::ProducerLocation& location,
-                                       const std::shared_ptr<GateInbox>& inbox, size_t source);
+                                       const std::shared_ptr<GateInbox>& inbox,
+                                       const std::shared_ptr<const GateInbox::Source>& source);
   void shut_down();
 
   /// Sends whose bytes the transport may still hold.
@@ -70,8 +71,6 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   void shut_down() override;
 
  private:
-  Result<std::vector<GateInbox::Source>> sources_of(const InputGate::Options& options) const;
-
   const Options options_;
   const std::shared_ptr<SegmentPool> pool_;
   const std::shared_ptr<DatasetIndex> index_;

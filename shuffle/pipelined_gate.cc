@@ -25,13 +25,15 @@ GateReader::GateReader(Options options)
 GateChannel& GateReader::channel(uint32_t producer) {
   if (GateChannel* existing = channels_.find(producer)) [[likely]]
     return *existing;
-  const size_t source = source_of(producer);
-  CHECK(source < options_.inbox->sources().size());  // The inbox lets no other through.
-  return channels_.create(producer, &shared_, source, position_of(options_.start, producer));
+  std::shared_ptr<const GateInbox::Source> source = options_.inbox->source_of(producer);
+  CHECK(source != nullptr);  // The inbox lets no other through.
+  return channels_.create(producer, &shared_, std::move(source),
+                          position_of(options_.start, producer));
 }
 
 void GateReader::add(uint32_t producer, Buffer buffer) {
   GateChannel& to = channel(producer);
+  if (!to.status().ok()) return;
   to.push(std::move(buffer));
   if (to.listed) return;
   to.listed = true;
@@ -45,14 +47,14 @@ bool GateReader::absorb() {
     add(arrived.producer, std::move(arrived.buffer));
   for (const auto& partition : arrivals.ready) take_local(partition);
   for (const ProducerSpan& span : arrivals.ended) ended_.add(span);
-  if (status_.ok()) status_ = arrivals.failure;
   return true;
 }
 
 void GateReader::take_local(const std::shared_ptr<PartitionQueues>& partition) {
   const uint32_t producer = partition->producer();
+  const GateInbox::Source& source = channel(producer).source();
   const PartitionQueues::Taken taken =
-      partition->take(options_.local->attachment().subpartition, options_.local.get(), UINT64_MAX,
+      partition->take(source.attachment.subpartition, options_.local_reader(source), UINT64_MAX,
                       UINT64_MAX, &local_buffers_);
   for (Buffer& buffer : local_buffers_) add(producer, std::move(buffer));
   local_buffers_.clear();
@@ -64,23 +66,21 @@ void GateReader::take_local(const std::shared_ptr<PartitionQueues>& partition) {
 bool GateReader::prepare(GateChannel* channel) {
   const bool ready = channel->prepare();
   if (shared_.freed_bytes != 0) collect_credit(*channel);
-  if (!channel->status().ok() && status_.ok()) status_ = channel->status();
-  return ready && status_.ok();
+  if (!channel->status().ok()) [[unlikely]]
+    fail(channel->producer(), channel->status());
+  return ready;
 }
 
-size_t GateReader::source_of(uint32_t producer) const {
-  const auto& sources = options_.inbox->sources();
-  size_t source = 0;
-  while (source < sources.size() && sources[source].attachment.find(producer) == nullptr) ++source;
-  return source;
+void GateReader::fail(uint32_t producer, const Status& cause) {
+  ended_.remove({producer, producer + 1});
+  if (failed_.add({producer, producer + 1}) != 0) options_.inbox->fail(producer, cause);
 }
 
 void GateReader::collect_credit(const GateChannel& channel) {
   const uint32_t bytes = std::exchange(shared_.freed_bytes, 0);
-  const size_t source = channel.source();
-  if (options_.inbox->sources()[source].attachment.credit_bytes == 0) return;  // In this process.
+  if (channel.source().local) return;
   credit_bytes_ += bytes;
-  credits_.push_back({static_cast<uint32_t>(source), channel.producer(), bytes});
+  credits_.push_back({static_cast<uint32_t>(channel.source().index), channel.producer(), bytes});
   if (credit_bytes_ >= kCreditBatchBytes || credits_.size() >= kCreditBatchEntries) flush_credit();
 }
 
@@ -93,16 +93,14 @@ void GateReader::flush_credit() {
 }
 
 std::optional<uint32_t> GateReader::next_ready() {
-  while (status_.ok()) {
+  do {
     while (!turns_.empty()) {
       GateChannel* first = turns_.front();
       if (prepare(first)) return first->producer();
-      if (!status_.ok()) return std::nullopt;
       first->listed = false;
       turns_.pop_front();
     }
-    if (!absorb()) break;
-  }
+  } while (absorb());
   flush_credit();
   return std::nullopt;
 }
@@ -110,7 +108,7 @@ std::optional<uint32_t> GateReader::next_ready() {
 void GateReader::ready(std::vector<uint32_t>* producers) {
   producers->clear();
   absorb();
-  for (size_t i = turns_.size(); i > 0 && status_.ok(); --i) {
+  for (size_t i = turns_.size(); i > 0; --i) {
     GateChannel* first = turns_.front();
     turns_.pop_front();
     if (prepare(first)) {
@@ -120,7 +118,6 @@ void GateReader::ready(std::vector<uint32_t>* producers) {
       first->listed = false;
     }
   }
-  if (!status_.ok()) producers->clear();
   if (producers->empty()) flush_credit();
 }
 
@@ -131,7 +128,7 @@ std::optional<Element> GateReader::take_from(uint32_t producer) {
   if (producer >= options_.producers_end) return std::nullopt;
   GateChannel* from = channels_.find(producer);
   if (from == nullptr || !prepare(from)) {
-    if (status_.ok() && absorb()) {
+    if (absorb()) {
       from = channels_.find(producer);
       if (from != nullptr && prepare(from)) return take_from(producer);
     }
@@ -152,26 +149,33 @@ std::optional<Element> GateReader::take_from(uint32_t producer) {
 
 bool GateReader::ended() {
   if (ended_.size() != options_.producer_count && !options_.inbox->has_arrivals()) return false;
-  if (next_ready().has_value() || !status_.ok() || ended_.size() != options_.producer_count)
-    return false;
+  if (next_ready().has_value() || ended_.size() != options_.producer_count) return false;
+  bool complete = true;
   channels_.for_each([&](uint32_t producer, const GateChannel& channel) {
-    if (channel.inside_element() && status_.ok()) {
-      status_ = data_loss(fmt::format("producer {} ended inside an element", producer));
-    }
+    if (!channel.inside_element()) return;
+    fail(producer, data_loss(fmt::format("producer {} ended inside an element", producer)));
+    complete = false;
   });
-  return status_.ok();
-}
-
-Status GateReader::status() {
-  if (status_.ok()) absorb();
-  return status_;
+  return complete;
 }
 
 std::vector<ChannelPosition> GateReader::positions() const {
   std::vector<ChannelPosition> positions;
   channels_.for_each(
       [&](uint32_t, const GateChannel& channel) { positions.push_back(channel.position()); });
-  return positions;
+  return with_start(positions, options_.start);
+}
+
+void GateReader::move_to(const std::shared_ptr<const GateInbox::Source>& source) {
+  flush_credit();
+  const Attachment& attachment = source->attachment;
+  channels_.for_each([&](uint32_t producer, GateChannel& channel) {
+    if (attachment.find(producer) != nullptr) channel.move_to(source);
+  });
+  for (const AttachedProducers& range : attachment.producers) {
+    ended_.remove(range.span);
+    failed_.remove(range.span);
+  }
 }
 
 void GateReader::drop_all() {
@@ -181,47 +185,141 @@ void GateReader::drop_all() {
   credits_.clear();
 }
 
-PipelinedGate::PipelinedGate(GateReader::Options options, std::shared_ptr<DatasetIndex> index,
-                             std::function<void()> on_release)
-    : inbox_(options.inbox),
-      local_(options.local),
-      index_(std::move(index)),
-      on_release_(std::move(on_release)) {
-  options.return_credit = [this](const std::vector<CreditReturn>& credits) {
+Status PipelinedGate::check_producers(const Options& options) {
+  uint32_t end = 0;
+  for (const ProducerRange& range : options.producers) {
+    if (range.begin < end || range.begin >= range.end ||
+        range.location >= options.locations.size()) {
+      return invalid_argument(fmt::format("producers {} to {} of a gate", range.begin, range.end));
+    }
+    end = range.end;
+  }
+  return Status();
+}
+
+Result<std::shared_ptr<PipelinedGate>> PipelinedGate::create(const Options& options,
+                                                             Context context) {
+  if (Status status = check_producers(options); !status.ok()) {
+    if (context.on_release) context.on_release();
+    return status;
+  }
+  auto gate = std::make_shared<PipelinedGate>(options, std::move(context));
+  if (Status status = gate->attach_all(); !status.ok()) {
+    gate->release();
+    return status;
+  }
+  return gate;
+}
+
+PipelinedGate::PipelinedGate(const Options& options, Context context)
+    : options_(options),
+      context_(std::move(context)),
+      inbox_(std::make_shared<GateInbox>(
+          GateInbox::Options{options.dataset, context_.pool, options.wake, options.on_loss})) {
+  GateReader::Options reader;
+  reader.fixed_record_size = options.fixed_record_size;
+  reader.hash = options.hash;
+  reader.start = options.start;
+  for (const ProducerRange& range : options.producers)
+    reader.producer_count += range.end - range.begin;
+  reader.producers_end = options.producers.empty() ? 0 : options.producers.back().end;
+  reader.inbox = inbox_;
+  reader.local_reader = [this](const GateInbox::Source& source) {
+    return ways_[source.index].local.get();
+  };
+  reader.return_credit = [this](const std::vector<CreditReturn>& credits) {
     return_credit(credits);
   };
-  reader_ = std::make_unique<GateReader>(std::move(options));
+  reader_ = std::make_unique<GateReader>(std::move(reader));
 }
 
 PipelinedGate::~PipelinedGate() { CHECK(released_); }
 
-void PipelinedGate::return_credit(const std::vector<CreditReturn>& credits) {
-  if (remotes_.size() == 1) {
-    std::vector<CreditReturn> named = credits;
-    for (CreditReturn& credit : named) credit.attachment = remotes_[0].attachment;
-    remotes_[0].peer->give_credit(named);
-    return;
+std::shared_ptr<GateInbox::Source> PipelinedGate::make_source(
+    const ProducerLocation& location, std::vector<AttachedProducers> producers,
+    const std::vector<ChannelPosition>& positions) {
+  auto source = std::make_shared<GateInbox::Source>();
+  source->task_manager = location.task_manager;
+  source->local = location.task_manager == context_.self;
+  Attachment& attachment = source->attachment;
+  attachment.job = options_.job;
+  attachment.dataset = options_.dataset;
+  attachment.subpartition = options_.subpartition;
+  attachment.consumer = options_.consumer;
+  attachment.credit_bytes = source->local ? 0 : context_.credit_bytes;
+  attachment.producers = std::move(producers);
+  for (const ChannelPosition& position : positions) {
+    if (attachment.find(position.peer) == nullptr) continue;
+    attachment.positions.push_back({position.peer, position.elements, position.hash});
   }
-  std::vector<std::vector<CreditReturn>> by_source(remotes_.size());
+  return source;
+}
+
+Status PipelinedGate::attach_all() {
+  std::vector<std::vector<AttachedProducers>> by_location(options_.locations.size());
+  for (const ProducerRange& range : options_.producers)
+    by_location[range.location].push_back({{range.begin, range.end}, range.attempt});
+  for (size_t i = 0; i < by_location.size(); ++i) {
+    if (by_location[i].empty()) continue;
+    const ProducerLocation& location = options_.locations[i];
+    RETURN_IF_ERROR(
+        attach(location, make_source(location, std::move(by_location[i]), options_.start)));
+  }
+  return Status();
+}
+
+Status PipelinedGate::attach(const ProducerLocation& location,
+                             const std::shared_ptr<GateInbox::Source>& source) {
+  const auto idle = inbox_->add(source);
+  CHECK(source->index == ways_.size());
+  Way& way = ways_.emplace_back();
+  reader_->move_to(source);
+  for (const auto& former : idle) detach(&ways_[former->index]);
+  if (source->local) {
+    way.local = std::make_shared<LocalReader>(inbox_, source);
+    return context_.index->attach(way.local);
+  }
+  ASSIGN_OR_RETURN(way.remote, context_.connect(location, inbox_, source));
+  return Status();
+}
+
+Status PipelinedGate::reattach(const Move& move) {
+  ProducerSet producers;
+  for (const ProducerRange& range : options_.producers) producers.add({range.begin, range.end});
+  const ProducerSpan span{move.begin, move.end};
+  if (move.begin >= move.end || !producers.missing_in(span).empty())
+    return invalid_argument(fmt::format("producers {} to {} of a gate", move.begin, move.end));
+  const Status status = attach(
+      move.location, make_source(move.location, {{span, move.attempt}}, reader_->positions()));
+  if (!status.ok()) inbox_->on_lost(*inbox_->source_of(move.begin), span, status);
+  return Status();
+}
+
+void PipelinedGate::detach(Way* way) {
+  if (way->local) context_.index->detach(*way->local);
+  if (way->remote.peer) way->remote.peer->detach(way->remote.attachment);
+  *way = Way();
+}
+
+void PipelinedGate::return_credit(const std::vector<CreditReturn>& credits) {
+  std::vector<std::vector<CreditReturn>> by_source(ways_.size());
   for (const CreditReturn& credit : credits) {
     const size_t source = credit.attachment;
-    by_source[source].push_back({remotes_[source].attachment, credit.producer, credit.bytes});
+    by_source[source].push_back({ways_[source].remote.attachment, credit.producer, credit.bytes});
   }
   for (size_t source = 0; source < by_source.size(); ++source) {
-    if (!by_source[source].empty()) remotes_[source].peer->give_credit(by_source[source]);
+    const auto& peer = ways_[source].remote.peer;
+    if (peer && !by_source[source].empty()) peer->give_credit(by_source[source]);
   }
 }
 
 void PipelinedGate::release() {
   if (released_) return;
   released_ = true;
-  if (local_) index_->detach(*local_);
-  for (const Remote& remote : remotes_) {
-    if (remote.peer) remote.peer->detach(remote.attachment);
-  }
+  for (Way& way : ways_) detach(&way);
   inbox_->close();
   reader_->drop_all();
-  if (on_release_) on_release_();
+  if (context_.on_release) context_.on_release();
 }
 
 }  // namespace freshet

@@ -23,7 +23,8 @@ class GateReader {
     uint32_t producers_end = 0;  // One above the largest.
     uint64_t producer_count = 0;
     std::shared_ptr<GateInbox> inbox;
-    std::shared_ptr<ChannelReader> local;  // Null when no producer is here.
+    // Who reads the producers of a source that is in this process.
+    std::function<const ChannelReader*(const GateInbox::Source&)> local_reader;
     std::function<void(const std::vector<CreditReturn>&)>
         return_credit;  // Attachment: index of the source.
   };
@@ -34,8 +35,9 @@ class GateReader {
   void ready(std::vector<uint32_t>* producers);
   std::optional<Element> take_from(uint32_t producer);
   bool ended();
-  Status status();
   std::vector<ChannelPosition> positions() const;
+  /// The source's producers come from it now; what their channels hold is dropped.
+  void move_to(const std::shared_ptr<const GateInbox::Source>& source);
   uint64_t records() const { return shared_.records; }
   uint64_t bytes() const { return shared_.bytes; }
   void drop_all();
@@ -45,20 +47,40 @@ class GateReader {
   bool absorb();
   void take_local(const std::shared_ptr<PartitionQueues>& partition);
   void add(uint32_t producer, Buffer buffer);
+  void fail(uint32_t producer, const Status& cause);
   bool prepare(GateChannel* channel);
   void collect_credit(const GateChannel& channel);
   void flush_credit();
-  size_t source_of(uint32_t producer) const;
 
   const Options options_;
   GateChannel::Shared shared_;
   SparseArray<GateChannel> channels_;
   std::deque<GateChannel*> turns_;  // Each that may have a complete element, once.
   ProducerSet ended_;
+  ProducerSet failed_;  // Their bytes were wrong.
   std::vector<CreditReturn> credits_;
   uint64_t credit_bytes_ = 0;
   std::vector<Buffer> local_buffers_;
-  Status status_;
+};
+
+/// Reads partitions of the same process for a gate.
+class LocalReader final : public ChannelReader {
+ public:
+  LocalReader(std::shared_ptr<GateInbox> inbox, std::shared_ptr<const GateInbox::Source> source)
+      : inbox_(std::move(inbox)), source_(std::move(source)) {}
+
+  const Attachment& attachment() const override { return source_->attachment; }
+  void on_ready(const std::shared_ptr<PartitionQueues>& partition) override {
+    inbox_->on_ready(*source_, partition);
+  }
+  void on_ended(uint32_t producer) override { inbox_->on_local_ended(*source_, producer); }
+  void on_lost(ProducerSpan producers, const Status& cause) override {
+    inbox_->on_lost(*source_, producers, cause);
+  }
+
+ private:
+  const std::shared_ptr<GateInbox> inbox_;
+  const std::shared_ptr<const GateInbox::Source> source_;
 };
 
 /// The gate whose producers are read while they write.
@@ -69,13 +91,23 @@ class PipelinedGate final : public InputGate {
     std::shared_ptr<PeerConnection> peer;
     uint32_t attachment = 0;
   };
+  struct Context {
+    TaskManagerId self;
+    uint32_t credit_bytes = 0;  // Of each channel from another process.
+    std::shared_ptr<DatasetIndex> index;
+    std::shared_ptr<SegmentPool> pool;
+    /// Attaches over the connection to a TaskManager, which is made if there is none.
+    std::function<Result<Remote>(const ProducerLocation&, const std::shared_ptr<GateInbox>&,
+                                 const std::shared_ptr<const GateInbox::Source>&)>
+        connect;
+    std::function<void()> on_release;
+  };
 
-  PipelinedGate(GateReader::Options options, std::shared_ptr<DatasetIndex> index,
-                std::function<void()> on_release);
+  /// Attached to all its producers. kInvalidArgument for ranges that do not rise, or locations that
+  /// are not there.
+  static Result<std::shared_ptr<PipelinedGate>> create(const Options& options, Context context);
+  PipelinedGate(const Options& options, Context context);
   ~PipelinedGate() override;
-
-  /// Before use: where each source is; empty for the one of this process.
-  void set_remotes(std::vector<Remote> remotes) { remotes_ = std::move(remotes); }
 
   std::optional<uint32_t> next_ready() override { return reader_->next_ready(); }
   void ready(std::vector<uint32_t>* producers) override { reader_->ready(producers); }
@@ -83,42 +115,34 @@ class PipelinedGate final : public InputGate {
     return reader_->take_from(producer);
   }
   bool ended() const override { return reader_->ended(); }
-  Status status() const override { return reader_->status(); }
   std::vector<ChannelPosition> positions() const override { return reader_->positions(); }
   uint64_t records_read() const override { return reader_->records(); }
   uint64_t bytes_read() const override { return reader_->bytes(); }
+  Status reattach(const Move& move) override;
   void release() override;
 
  private:
+  /// One source's way: a reader of this process or a connection; nothing once it is detached.
+  struct Way {
+    std::shared_ptr<LocalReader> local;
+    Remote remote;
+  };
+
+  static Status check_producers(const Options& options);
+  std::shared_ptr<GateInbox::Source> make_source(const ProducerLocation& location,
+                                                 std::vector<AttachedProducers> producers,
+                                                 const std::vector<ChannelPosition>& positions);
+  Status attach_all();
+  Status attach(const ProducerLocation& location, const std::shared_ptr<GateInbox::Source>& source);
+  void detach(Way* way);
   void return_credit(const std::vector<CreditReturn>& credits);
 
+  const Options options_;
+  const Context context_;
   const std::shared_ptr<GateInbox> inbox_;
-  const std::shared_ptr<ChannelReader> local_;
-  const std::shared_ptr<DatasetIndex> index_;
-  const std::function<void()> on_release_;
-  std::vector<Remote> remotes_;
+  std::vector<Way> ways_;  // By index of the source.
   std::unique_ptr<GateReader> reader_;
   bool released_ = false;
-};
-
-/// Reads partitions of the same process for a gate.
-class LocalReader final : public ChannelReader {
- public:
-  LocalReader(std::shared_ptr<GateInbox> inbox, size_t source)
-      : inbox_(std::move(inbox)), source_(source) {}
-
-  const Attachment& attachment() const override { return inbox_->sources()[source_].attachment; }
-  void on_ready(const std::shared_ptr<PartitionQueues>& partition) override {
-    inbox_->on_ready(partition);
-  }
-  void on_ended(uint32_t producer) override { inbox_->on_local_ended(producer); }
-  void on_lost(ProducerSpan producers, const Status& cause) override {
-    inbox_->on_lost(source_, producers, cause);
-  }
-
- private:
-  const std::shared_ptr<GateInbox> inbox_;
-  const size_t source_;
 };
 
 }  // namespace freshet

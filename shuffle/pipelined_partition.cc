@@ -26,10 +26,10 @@ Result<std::shared_ptr<ResultPartition>> PipelinedPartition::create(const Option
 PipelinedPartition::PipelinedPartition(const Options& options, Context context)
     : context_(std::move(context)),
       subpartitions_(options.subpartitions),
-      start_(options.start),
       account_(std::make_shared<MemoryAccount>(context_.budget_bytes, options.wake)),
-      queues_(std::make_shared<PartitionQueues>(options.job, options.dataset, options.producer,
-                                                options.attempt, options.subpartitions)),
+      queues_(std::make_shared<PartitionQueues>(PartitionQueues::Options{
+          options.job, options.dataset, options.producer, options.attempt, options.subpartitions,
+          options.fixed_record_size, options.start, options.retained_bytes_max})),
       shared_{context_.pool,        account_, options.fixed_record_size, options.hash,
               options.log_position, {}},
       channels_(options.subpartitions) {}
@@ -43,9 +43,9 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   // ChannelWriter::open_block.
   ++channel_count_;
   account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
-  const ChannelPosition start = position_of(start_, subpartition);
   return channels_.create(subpartition, &shared_, subpartition,
-                          context_.index->create_channel(queues_, subpartition, start), start);
+                          context_.index->create_channel(queues_, subpartition),
+                          queues_->start_of(subpartition));
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {
@@ -74,7 +74,7 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
   CHECK(current_ == nullptr && kind != ElementKind::kRecord && kind != ElementKind::kEndOfData &&
         !ended_);
   const auto size = static_cast<uint32_t>(payload.size() + 1);
-  const std::shared_ptr<Block> event = Block::for_event(
+  const std::shared_ptr<Block> event = Block::on_heap(
       size, account_, (kEventChargeBytes + size) * static_cast<uint64_t>(subpartitions_));
   event->data()[0] = static_cast<char>(kind);
   std::memcpy(event->data() + 1, payload.data(), payload.size());
@@ -112,7 +112,7 @@ std::vector<ChannelPosition> PipelinedPartition::positions() const {
   channels_.for_each([&](uint32_t subpartition, const ChannelWriter& writer) {
     positions.push_back({subpartition, writer.elements(), writer.hash()});
   });
-  return positions;
+  return with_start(positions, queues_->start());
 }
 
 void PipelinedPartition::release() {

@@ -42,7 +42,6 @@ class PipelinedPartition final : public ResultPartition {
 
   const Context context_;
   const uint32_t subpartitions_;
-  const std::vector<ChannelPosition> start_;
   const std::shared_ptr<MemoryAccount> account_;
   const std::shared_ptr<PartitionQueues> queues_;
   ChannelWriter::Shared shared_;

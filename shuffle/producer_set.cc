@@ -28,6 +28,21 @@ uint32_t ProducerSet::add(ProducerSpan span) {
   return added;
 }
 
+void ProducerSet::remove(ProducerSpan span) {
+  std::vector<ProducerSpan> left;
+  size_ = 0;
+  const auto keep = [&](ProducerSpan part) {
+    if (part.begin >= part.end) return;
+    left.push_back(part);
+    size_ += part.end - part.begin;
+  };
+  for (const ProducerSpan& s : spans_) {
+    keep({s.begin, std::min(s.end, span.begin)});
+    keep({std::max(s.begin, span.end), s.end});
+  }
+  spans_ = std::move(left);
+}
+
 bool ProducerSet::contains(uint32_t producer) const {
   const auto after =
       std::upper_bound(spans_.begin(), spans_.end(), producer,
@@ -51,6 +66,15 @@ std::vector<ProducerSpan> ProducerSet::missing_in(ProducerSpan span) const {
   }
   if (at < span.end) missing.push_back({at, span.end});
   return missing;
+}
+
+std::vector<ProducerSpan> ProducerSet::common_with(ProducerSpan span) const {
+  std::vector<ProducerSpan> common;
+  for (const ProducerSpan& s : spans_) {
+    const ProducerSpan part{std::max(s.begin, span.begin), std::min(s.end, span.end)};
+    if (part.begin < part.end) common.push_back(part);
+  }
+  return common;
 }
 
 }  // namespace freshet

@@ -17,6 +17,7 @@ class ProducerSet {
  public:
   /// Returns how many producers were not in it before.
   uint32_t add(ProducerSpan span);
+  void remove(ProducerSpan span);
   bool contains(uint32_t producer) const;
   uint64_t size() const { return size_; }
   bool empty() const { return spans_.empty(); }
@@ -25,6 +26,9 @@ class ProducerSet {
 
   /// The parts of `span` that are not in the set, rising.
   std::vector<ProducerSpan> missing_in(ProducerSpan span) const;
+
+  /// The parts of `span` that are in the set, rising.
+  std::vector<ProducerSpan> common_with(ProducerSpan span) const;
 
  private:
   std::vector<ProducerSpan> spans_;

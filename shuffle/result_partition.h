@@ -24,12 +24,18 @@ struct ChannelPosition {
 /// The position of `peer` in rising positions; element 0 when it is not there.
 ChannelPosition position_of(const std::vector<ChannelPosition>& positions, uint32_t peer);
 
+/// `positions` (rising), and those of `start` (rising) whose peer is not among them; rising.
+std::vector<ChannelPosition> with_start(const std::vector<ChannelPosition>& positions,
+                                        const std::vector<ChannelPosition>& start);
+
 /// The rolling hash of a channel after one more element.
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
                       std::string_view payload);
 
 /// The producing end of one output edge of one subtask: a channel per consumer, which exists from
-/// its first element on.
+/// its first element on and outlives its consumer's attempts and connections. A channel whose
+/// consumer went away holds up nobody: what is written is given away, and retained as far as it
+/// may be, until a consumer attaches that says what it wants next.
 ///
 /// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks
 /// come from the heap and count as overdraft. Buffers are handed over when full, at flush() and
@@ -47,6 +53,9 @@ class ResultPartition {
     std::function<void()> wake;      // Called on any thread when available() may have become true.
     std::vector<ChannelPosition> start;      // Rising; all other channels start with element 0.
     std::function<uint64_t()> log_position;  // Gate of what is written now; empty: 0.
+    // Of buffers that were given away and are kept for a consumer that attaches again: the last
+    // ones, on the heap, beside the pool. 0: none.
+    uint64_t retained_bytes_max = 0;
   };
 
   virtual ~ResultPartition() = default;
@@ -69,7 +78,7 @@ class ResultPartition {
   /// flush(), then the end of data for every consumer, travelling as a range.
   virtual void end_of_data() = 0;
 
-  /// Positions of all channels that exist, by subpartition.
+  /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;
 
   virtual uint64_t records_written() const = 0;

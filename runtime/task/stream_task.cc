@@ -375,7 +375,6 @@ void StreamTask::reach_end_of_data() {
 
 Status StreamTask::first_error() const {
   RETURN_IF_ERROR(decisions_->status());
-  for (const Input& input : inputs_) RETURN_IF_ERROR(input.gate->status());
   for (const Output& output : outputs_) {
     if (output.writer) RETURN_IF_ERROR(output.writer->status());
   }

@@ -18,7 +18,7 @@ class ChannelContractTest : public ::testing::TestWithParam<RigKind> {
   bool drain_to_end(InputGate& gate, std::vector<Received>* received) {
     return rig().wait_until([&] {
       drain(gate, received);
-      return gate.ended() || !gate.status().ok();
+      return gate.ended();
     });
   }
 
@@ -58,7 +58,6 @@ TEST_P(ChannelContractTest, CarriesRecordsOfAnySize) {
   }
   partition->end_of_data();
   ASSERT_TRUE(drain_to_end(*gate, &received));
-  ASSERT_TRUE(gate->status().ok()) << gate->status().to_string();
   ASSERT_EQ(received.size(), sent.size());
   for (size_t i = 0; i < sent.size(); ++i) {
     EXPECT_TRUE(received[i].payload == sent[i]) << sent[i].size();
@@ -90,7 +89,7 @@ TEST_P(ChannelContractTest, CarriesRecordsOfOneSizeInOrder) {
     }
     partition->end_of_data();
     ASSERT_TRUE(drain_to_end(*gate, &received));
-    ASSERT_EQ(received.size(), 5000u) << gate->status().to_string();
+    ASSERT_EQ(received.size(), 5000u);
     for (uint32_t i = 0; i < 5000; ++i)
       ASSERT_TRUE(received[i].payload == payload_of(size, i)) << i;
     gate->release();
@@ -338,7 +337,6 @@ TEST_P(ChannelContractTest, TellsWhichProducersWentAwayBeforeTheirEnd) {
     for (uint32_t p = loss.producer_begin; p < loss.producer_end; ++p) lost.push_back(p);
   }
   EXPECT_EQ(lost, (std::vector<uint32_t>{0, 1, 4, 5}));
-  EXPECT_TRUE(gate->status().ok());
   gate->release();
 }
 
@@ -362,7 +360,6 @@ TEST_P(RemoteChannelContractTest, LosesExactlyTheChannelsOfAConnectionThatIsCut)
             1u);  // The end of producer 1 is known; producer 2 is elsewhere.
   EXPECT_EQ(losses[1].producer_begin, 3u);
   EXPECT_EQ(losses[1].producer_end, 5u);
-  EXPECT_TRUE(gate->status().ok());
   gate->release();
   ended->release();
   open->release();
@@ -446,17 +443,6 @@ TEST_P(ChannelContractTest, DeliversEverythingInOrderUnderRandomInterleavings) {
     EXPECT_TRUE(sent == received) << "seed " << seed;
     for (auto& gate : gates) gate->release();
     for (auto& partition : partitions) partition->release();
-  }
-}
-
-std::string rig_name(const ::testing::TestParamInfo<RigKind>& info) {
-  switch (info.param) {
-    case RigKind::kLocal:
-      return "Local";
-    case RigKind::kRemoteInProcess:
-      return "RemoteInProcess";
-    default:
-      return "RemoteTcp";
   }
 }
 

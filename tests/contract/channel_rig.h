@@ -124,6 +124,11 @@ class ChannelRig {
     if (kind_ != RigKind::kRemoteTcp) executor_.run_ready();
   }
 
+  /// One thing of those.
+  void run_one() {
+    if (kind_ != RigKind::kRemoteTcp) executor_.run_one();
+  }
+
   /// True once `condition` holds.
   template <class Condition>
   bool wait_until(Condition&& condition) {
@@ -168,6 +173,17 @@ class ChannelRig {
   std::unique_ptr<ShuffleEnvironment> producers_;
   std::unique_ptr<ShuffleEnvironment> consumers_;
 };
+
+inline std::string rig_name(const ::testing::TestParamInfo<RigKind>& info) {
+  switch (info.param) {
+    case RigKind::kLocal:
+      return "Local";
+    case RigKind::kRemoteInProcess:
+      return "RemoteInProcess";
+    default:
+      return "RemoteTcp";
+  }
+}
 
 /// What a gate gave, copied.
 struct Received {

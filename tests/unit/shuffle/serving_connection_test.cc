@@ -171,13 +171,38 @@ TEST_F(ServingConnectionTest, GathersRangesOfEndsBehindTheData) {
   EXPECT_EQ(consumer_->frames.size(), 2u);  // Nothing was lost.
 }
 
-TEST_F(ServingConnectionTest, RefusesAPositionThatItIsNotAt) {
+TEST_F(ServingConnectionTest, SkipsWhatTheConsumerHas) {
   auto partition = this->partition();
   partition->begin_record(0, INT64_MIN).write("x", 1);
   partition->end_record();
-  say(hello() + attach(512, 1));
+  say(hello() + attach(512, 2));
+  partition->begin_record(0, INT64_MIN).write("y", 1);
+  partition->end_record();
+  partition->begin_record(0, INT64_MIN).write("z", 1);
+  partition->end_record();
+  partition->flush();
+  executor_.run_ready();
   ASSERT_EQ(consumer_->frames.size(), 1u);
-  EXPECT_EQ(consumer_->frames[0].kind, FrameKind::kAttachReply);
+  EXPECT_EQ(consumer_->frames[0].kind, FrameKind::kData);
+  EXPECT_EQ(consumer_->frames[0].first_element, 2u);
+  EXPECT_EQ(consumer_->frames[0].elements_started, 1u);
+  EXPECT_EQ(consumer_->frames[0].payload_bytes, 2u);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, RefusesAPositionThatIsGivenAway) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  partition->begin_record(0, INT64_MIN).write("x", 1);
+  partition->end_record();
+  partition->flush();
+  executor_.run_ready();
+  ASSERT_EQ(consumer_->frames.size(), 1u);
+  std::string detach;
+  append_detach(1, &detach);
+  say(detach + attach(512));
+  ASSERT_EQ(consumer_->frames.size(), 2u);
+  EXPECT_EQ(consumer_->frames[1].kind, FrameKind::kAttachReply);
   partition->release();
 }
 

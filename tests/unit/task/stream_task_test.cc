@@ -134,14 +134,6 @@ TEST(StreamTaskTest, FailsOnBytesThatAreNoRecord) {
   EXPECT_THAT(harness.states->last().cause.message(), HasSubstr("bad bytes"));
 }
 
-TEST(StreamTaskTest, FailsWithTheStatusOfItsGate) {
-  Harness harness(one(pass_on));
-  harness.run();
-  harness.gate->break_with(data_loss("a gap"));
-  EXPECT_EQ(harness.run(), StepResult::kFinished);
-  EXPECT_EQ(harness.states->last().cause, data_loss("a gap"));
-}
-
 TEST(StreamTaskTest, FailsWhenARecordNamesASubtaskThatDoesNotExist) {
   TestJob::Options options = one(pass_on);
   options.consumers = 3;

@@ -111,14 +111,13 @@ class FeedGate final : public InputGate {
   void feed_event(uint32_t producer, ElementKind kind, std::string payload);
   void feed_bytes(uint32_t producer, std::string payload);
   void end() { ending_ = true; }
-  void break_with(Status status) { status_ = std::move(status); }
   bool released() const { return released_; }
 
   std::optional<uint32_t> next_ready() override;
   void ready(std::vector<uint32_t>* producers) override;
   std::optional<Element> take_from(uint32_t producer) override;
   bool ended() const override;
-  Status status() const override { return status_; }
+  Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_read() const override { return records_; }
   uint64_t bytes_read() const override { return records_ * 8; }
@@ -130,7 +129,6 @@ class FeedGate final : public InputGate {
   uint32_t turn_ = 0;
   bool ending_ = false;
   bool released_ = false;
-  Status status_;
   uint64_t records_ = 0;
 };
 
