@@ -117,13 +117,14 @@ Result<std::shared_ptr<StreamTask>> build_task(
     const TaskBuilderEnvironment& environment) {
   const AttemptId& attempt = deployment.attempt;
   DecisionLog* log = nullptr;
+  FileSystem* files = &environment.files;
   if (environment.recorder != nullptr) {
     log = environment.recorder->decision_log(attempt, job.build.configuration);
+    files = &environment.recorder->record(attempt, *files);
   }
   auto task = std::make_shared<StreamTask>(
       StreamTask::Options{attempt, job.graph, built, job.build.configuration},
-      StreamTask::Environment{environment.clock, environment.files, environment.faults,
-                              std::move(listener)},
+      StreamTask::Environment{environment.clock, *files, environment.faults, std::move(listener)},
       std::make_unique<LiveDecisions>(environment.clock, environment.random.fork(), log));
   const std::function<void()> wake = [weak = std::weak_ptr<RunnableTask>(task),
                                       &tasks = environment.tasks] {

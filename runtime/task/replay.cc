@@ -1,5 +1,7 @@
 #include "runtime/task/replay.h"
 
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -210,20 +212,34 @@ std::vector<std::shared_ptr<CapturePartition>> empty_partitions(const AttemptId&
   return partitions;
 }
 
+/// What it had written must be there again; after that it may have died.
+Status compare_files(const AttemptId& attempt, const RecordedFiles& recorded,
+                     const RecordedFiles& repeated) {
+  for (const auto& [path, before] : recorded) {
+    const auto after = repeated.find(path);
+    const std::string now = after == repeated.end() ? std::string() : after->second.content;
+    if (before.closed ? now == before.content : now.starts_with(before.content)) continue;
+    return data_loss(name_of(attempt) + " wrote other bytes to " + path +
+                     " than when executed again");
+  }
+  return Status();
+}
+
 /// Steps until nothing is left to do.
 Status execute(const TaskRecording& recording, const JobGraph& graph,
                std::shared_ptr<const BuiltJob> built, FileSystem& files,
-               const std::vector<std::shared_ptr<InputGate>>& gates,
-               const std::vector<std::shared_ptr<CapturePartition>>& partitions) {
+               const std::vector<std::shared_ptr<InputGate>>& gates, RepeatedTask& repeated) {
   ManualClock clock;
   ReadOnlyFiles read_only(files);
+  const std::function<bool()> alive = [] { return true; };
+  RecordingFileSystem recording_files(read_only, repeated.files, alive);
   const auto listener = std::make_shared<SilentListener>();
   auto decisions = std::make_unique<ReplayingDecisions>(recording.decisions.bytes());
   const ReplayingDecisions& replaying = *decisions;
   StreamTask task({recording.attempt, std::make_shared<const JobGraph>(graph), std::move(built),
                    recording.settings},
-                  {clock, read_only, nullptr, listener}, std::move(decisions));
-  task.connect(gates, {partitions.begin(), partitions.end()});
+                  {clock, recording_files, nullptr, listener}, std::move(decisions));
+  task.connect(gates, {repeated.outputs.begin(), repeated.outputs.end()});
   while (task.step() == StepResult::kWorked) {
   }
   Status status = replaying.status();
@@ -236,23 +252,23 @@ Status execute(const TaskRecording& recording, const JobGraph& graph,
 
 }  // namespace
 
-Result<std::vector<std::shared_ptr<CapturePartition>>> repeat_recording(
-    const TaskRecording& recording, const JobGraph& graph, std::shared_ptr<const BuiltJob> built,
-    FileSystem& files) {
+Result<RepeatedTask> repeat_recording(const TaskRecording& recording, const JobGraph& graph,
+                                      std::shared_ptr<const BuiltJob> built, FileSystem& files) {
   const AttemptId& attempt = recording.attempt;
   const auto gates = recorded_gates(recording, graph);
-  auto partitions = empty_partitions(attempt, graph);
+  RepeatedTask repeated{empty_partitions(attempt, graph), {}};
   // A task that never ran decided nothing, and sends nothing.
   if (!recording.decisions.bytes().empty()) {
-    RETURN_IF_ERROR(execute(recording, graph, std::move(built), files, gates, partitions));
+    RETURN_IF_ERROR(execute(recording, graph, std::move(built), files, gates, repeated));
   }
   for (const auto& [index, recorded] : recording.inputs) {
     RETURN_IF_ERROR(compare_input(attempt, index, recorded, *gates.at(index)));
   }
   for (const auto& [index, recorded] : recording.outputs) {
-    RETURN_IF_ERROR(compare_output(attempt, index, recorded, *partitions.at(index)));
+    RETURN_IF_ERROR(compare_output(attempt, index, recorded, *repeated.outputs.at(index)));
   }
-  return partitions;
+  RETURN_IF_ERROR(compare_files(attempt, recording.files, repeated.files));
+  return repeated;
 }
 
 Status verify_recording(const TaskRecording& recording, const JobGraph& graph,

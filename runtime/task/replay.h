@@ -25,7 +25,7 @@ class ReplayGate final : public InputGate {
   void ready(std::vector<uint32_t>* producers) override;
   std::optional<Element> take_from(uint32_t producer) override;
   bool ended() const override;
-  Status reattach(const Move&) override { return Status(); }
+  Status status() const override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_read() const override { return records_; }
   uint64_t bytes_read() const override { return bytes_; }
@@ -86,14 +86,21 @@ class CapturePartition final : public ResultPartition {
   bool released_ = false;
 };
 
-/// Executes a recorded task again, alone, from its decisions and inputs, and gives its outputs, by
-/// index of the partition, as they are then. kDataLoss says what is not as it was: decisions that
-/// cannot be followed, an element that was taken and is not now, and for partitions that were
-/// released in good order other numbers of elements or other hashes (where hashes were recorded).
-/// Then something chose otherwise, past Decisions. A last decision that the task died on may be
-/// left over. Files are read through `files`; what the task writes goes nowhere.
-Result<std::vector<std::shared_ptr<CapturePartition>>> repeat_recording(
-    const TaskRecording&, const JobGraph&, std::shared_ptr<const BuiltJob>, FileSystem& files);
+/// What a task gave when it was executed again.
+struct RepeatedTask {
+  std::vector<std::shared_ptr<CapturePartition>> outputs;  // By index of the partition.
+  RecordedFiles files;
+};
+
+/// Executes a recorded task again, alone, from its decisions and inputs, and gives its outputs as
+/// they are then. kDataLoss says what is not as it was: decisions that cannot be followed, an
+/// element that was taken and is not now; for partitions that were released in good order other
+/// numbers of elements or other hashes (where hashes were recorded); for files that it wrote and
+/// closed another content, and for those that it did not come to close another beginning. Then
+/// something chose otherwise, past Decisions. A last decision that the task died on may be left
+/// over. Files are read through `files`; what the task writes does not come there.
+Result<RepeatedTask> repeat_recording(const TaskRecording&, const JobGraph&,
+                                      std::shared_ptr<const BuiltJob>, FileSystem& files);
 
 /// The same, for who needs no outputs.
 Status verify_recording(const TaskRecording&, const JobGraph&, std::shared_ptr<const BuiltJob>,

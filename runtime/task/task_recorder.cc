@@ -27,7 +27,7 @@ class RecordingGate final : public InputGate {
     if (alive_()) to_.ended = ended;
     return ended;
   }
-  Status reattach(const Move& move) override { return gate_->reattach(move); }
+  Status status() const override { return gate_->status(); }
   std::vector<ChannelPosition> positions() const override { return gate_->positions(); }
   uint64_t records_read() const override { return gate_->records_read(); }
   uint64_t bytes_read() const override { return gate_->bytes_read(); }
@@ -118,6 +118,11 @@ std::shared_ptr<ResultPartition> MemoryTaskRecorder::record(
     const AttemptId& attempt, uint32_t index, std::shared_ptr<ResultPartition> partition) {
   return std::make_shared<RecordingPartition>(std::move(partition), recording(attempt), index,
                                               alive_);
+}
+
+FileSystem& MemoryTaskRecorder::record(const AttemptId& attempt, FileSystem& files) {
+  files_.push_back(std::make_unique<RecordingFileSystem>(files, recording(attempt).files, alive_));
+  return *files_.back();
 }
 
 }  // namespace freshet

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/file_system.h"
 #include "runtime/base/ids.h"
 #include "runtime/task/decision_log.h"
+#include "runtime/task/recorded_files.h"
 #include "shuffle/input_gate.h"
 #include "shuffle/result_partition.h"
 
@@ -34,7 +36,8 @@ struct TaskRecording {
   MemoryDecisionLog decisions;
   std::map<uint32_t, RecordedInput> inputs;  // By index of the gate.
   std::map<uint32_t, std::vector<ChannelPosition>>
-      outputs;  // By index of the partition; as of its release.
+      outputs;          // By index of the partition; as of its release.
+  RecordedFiles files;  // What its operators wrote.
 };
 
 /// Hands a simulation what its tasks do. In production there is none.
@@ -51,6 +54,10 @@ class TaskRecorder {
                                             std::shared_ptr<InputGate>) = 0;
   virtual std::shared_ptr<ResultPartition> record(const AttemptId&, uint32_t index,
                                                   std::shared_ptr<ResultPartition>) = 0;
+
+  /// Files that do as those given do, and record what is written. They live as long as the
+  /// recorder; the files given outlive the task.
+  virtual FileSystem& record(const AttemptId&, FileSystem&) = 0;
 };
 
 /// Keeps recordings in memory, all that tasks read included. Not thread-safe: for tasks that run on
@@ -67,6 +74,7 @@ class MemoryTaskRecorder final : public TaskRecorder {
                                     std::shared_ptr<InputGate>) override;
   std::shared_ptr<ResultPartition> record(const AttemptId&, uint32_t index,
                                           std::shared_ptr<ResultPartition>) override;
+  FileSystem& record(const AttemptId&, FileSystem&) override;
 
   const std::map<AttemptId, std::unique_ptr<TaskRecording>>& recordings() const {
     return recordings_;
@@ -83,6 +91,7 @@ class MemoryTaskRecorder final : public TaskRecorder {
   const std::function<bool()> alive_;
   std::map<AttemptId, std::unique_ptr<TaskRecording>> recordings_;
   std::vector<std::unique_ptr<DecisionLog>> logs_;
+  std::vector<std::unique_ptr<FileSystem>> files_;
 };
 
 }  // namespace freshet

@@ -98,10 +98,10 @@ int64_t honest_stamp(OperatorContext& context) {
   return context.processing_time() ^ static_cast<int64_t>(context.random() >> 1);
 }
 
-SimJob ledger_job(Stamp stamp) {
-  SimJob job{.name = "ledger"};
+SimJob ledger_job(Stamp stamp, const std::string& output) {
+  SimJob job{.name = "ledger", .output = output};
   job.build.parallelism = 4;
-  job.builder = [stamp = std::move(stamp)](Environment& env) {
+  job.builder = [stamp = std::move(stamp), output](Environment& env) {
     const auto deposits =
         env.from_source(sequence(0, kDeposits - 1), "deposits")
             .map([](const int64_t& number) -> Movement { return deposit(number); });
@@ -114,7 +114,7 @@ SimJob ledger_job(Stamp stamp) {
         .key_by(&Entry::account)
         .process(SumUp())
         .sink_to(file_sink<Total>(
-            "/out", [](const Total& total, std::string& line) { line += line_of(total); }));
+            output, [](const Total& total, std::string& line) { line += line_of(total); }));
   };
   for (int64_t account = 0; account < kAccounts; ++account) {
     Total total{account, kBookkeepers * kBonuses, 0};

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/connectors/file_sink.h"
+#include "runtime/connectors/sequence.h"
 #include "tests/sim/sim_run.h"
 
 namespace freshet::sim {
@@ -67,15 +69,21 @@ std::unique_ptr<DecisionLog> wrap(DecisionLog& log) {
   return std::make_unique<Log>(log);
 }
 
-/// The ledger with faults; gives what repeating its tasks says.
-Status repeat(uint64_t seed, Stamp stamp, SimCluster::Options options = {}) {
-  options.seed = seed;
-  SimRun run(ledger_job(std::move(stamp)), options);
-  run.world().fault_plan().add("task.after_element", 20 + seed * 37, SimFaultPlan::Action::kCrash);
+/// A job with faults; gives what repeating its tasks says.
+Status repeat(const SimJob& job, SimCluster::Options options) {
+  const uint64_t passing = 20 + options.seed * 37;
+  options.configuration = patient_configuration();
+  SimRun run(job, options);
+  run.world().fault_plan().add("task.after_element", passing, SimFaultPlan::Action::kCrash);
   run.break_things();
   EXPECT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
   EXPECT_EQ(run.world().fault_plan().fired().count("task.after_element"), 1u);
   return run.cluster().replay_tasks().status();
+}
+
+Status repeat(uint64_t seed, Stamp stamp, SimCluster::Options options = {}) {
+  options.seed = seed;
+  return repeat(ledger_job(std::move(stamp)), options);
 }
 
 /// How many of the first seeds see the mutant; says what the last of them said.
@@ -138,6 +146,28 @@ TEST(MutantsSimTest, DecisionLoggedAfterTheActIsCaughtByACrashInBetween) {
       [](uint64_t seed) { return repeat(seed, honest_stamp, {.wrap_log = wrap<LogAfterAct>}); });
   EXPECT_GE(caught.count, 1u);
   EXPECT_THAT(caught.last, HasSubstr("executed again"));
+}
+
+/// Numbers in files, each with something that nobody logged.
+SimJob careless_sink_job(const std::shared_ptr<Random>& own) {
+  SimJob job{.name = "careless_sink"};
+  job.build.parallelism = 4;
+  job.builder = [output = job.output, own](Environment& env) {
+    env.from_source(sequence(0, 499))
+        .rebalance()
+        .sink_to(file_sink<int64_t>(output, [own](const int64_t& number, std::string& line) {
+          line += std::to_string(number) + ' ' + std::to_string(own->next());
+        }));
+  };
+  return job;
+}
+
+TEST(MutantsSimTest, FileThatIsWrittenOtherwiseTheSecondTimeIsCaught) {
+  const Caught caught = catch_in_seeds([](uint64_t seed) {
+    return repeat(careless_sink_job(make_seeded_random(seed)), {.seed = seed});
+  });
+  EXPECT_EQ(caught.count, kSeeds);
+  EXPECT_THAT(caught.last, HasSubstr("other bytes"));
 }
 
 TEST(MutantsSimTest, DecisionLoggedAfterTheActIsNotSeenWithoutACrash) {

@@ -142,8 +142,8 @@ void build(const Plan& plan, Environment& env) {
             so_far.sum += one.sum;
           },
           Emit::final)
-      .sink_to(
-          file_sink<Sum>("/out", [](const Sum& sum, std::string& line) { line += line_of(sum); }));
+      .sink_to(file_sink<Sum>("/shared/out",
+                              [](const Sum& sum, std::string& line) { line += line_of(sum); }));
 }
 
 using Values = std::vector<int64_t>;

@@ -95,7 +95,12 @@ void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string p
     return;
   }
   if (envelope.has_list_jobs_reply()) return take_jobs(envelope.list_jobs_reply());
-  if (envelope.has_put_blob_reply()) return send_job();
+  if (envelope.has_put_blob_reply()) {
+    const proto::StatusProto& status = envelope.put_blob_reply().status();
+    if (status.code() == 0) return send_job();
+    refused_ = Status(static_cast<StatusCode>(status.code()), status.message());
+    return;
+  }
   if (!envelope.has_submit_job_reply()) return;
   const proto::SubmitJobReply& reply = envelope.submit_job_reply();
   if (reply.status().code() != 0) {

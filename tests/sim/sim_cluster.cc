@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/version.h"
@@ -9,7 +11,6 @@
 #include "runtime/task/executor_task_runner.h"
 #include "shuffle/shuffle_environment.h"
 #include "taskmanager/task_executor.h"
-#include "tests/sim/sim_replay.h"
 
 namespace freshet::sim {
 
@@ -19,8 +20,9 @@ constexpr uint64_t kPoolBytes = 16u << 20;
 constexpr Duration kSuperviseInterval = 50ms;
 constexpr Duration kReleaseTime = 10s;
 
-Configuration cluster_configuration() {
+Configuration cluster_configuration(const std::map<std::string, std::string>& settings) {
   Configuration configuration;
+  for (const auto& [name, value] : settings) CHECK(configuration.set(name, value).ok());
   CHECK(configuration.set(std::string(config::kChannelHash.name), "true").ok());
   return configuration;
 }
@@ -28,8 +30,8 @@ Configuration cluster_configuration() {
 }  // namespace
 
 struct SimCluster::JobManagerProgram {
-  JobManagerProgram(SimProcess& process, const Address& address)
-      : job_manager({address, "/state/jobmanager", cluster_configuration()}, process.transport(),
+  JobManagerProgram(SimProcess& process, const Address& address, const Configuration& configuration)
+      : job_manager({address, "/state/jobmanager", configuration}, process.transport(),
                     process.add_executor(), process.add_executor(), process.clock(),
                     process.random(), process.file_system(), process.faults()) {}
 
@@ -41,7 +43,8 @@ struct SimCluster::TaskManagerProgram {
       : process(of_process),
         main(process.add_executor()),
         io(process.add_executor()),
-        runner(process.add_executor()) {}
+        tasks(process.add_executor()),
+        runner(tasks) {}
 
   /// On `main`, as the TaskExecutor wants it.
   Status start(const TaskExecutor::Options& options, ModuleLoader& modules,
@@ -65,6 +68,7 @@ struct SimCluster::TaskManagerProgram {
   SimProcess& process;
   SimExecutor& main;
   SimExecutor& io;
+  SimExecutor& tasks;
   ExecutorTaskRunner runner;
   std::unique_ptr<ShuffleEnvironment> shuffle;
   std::unique_ptr<TaskExecutor> executor;
@@ -91,6 +95,9 @@ class SimCluster::Recorder final : public TaskRecorder {
                                           std::shared_ptr<ResultPartition> partition) override {
     return memory_.record(attempt, index, std::move(partition));
   }
+  FileSystem& record(const AttemptId& attempt, FileSystem& files) override {
+    return memory_.record(attempt, files);
+  }
 
   const MemoryTaskRecorder& memory() const { return memory_; }
 
@@ -103,19 +110,29 @@ class SimCluster::Recorder final : public TaskRecorder {
 SimCluster::SimCluster(const Options& options)
     : options_(options),
       world_(options.seed),
-      machine_(world_.add_host("machine")),
-      chaos_(world_.queue().random().fork()) {
+      job_manager_host_(world_.add_host("host-jobmanager")),
+      client_host_(world_.add_host("host-client")) {
   world_.log().expect_error("job_failed");  // Whether a job may fail is for the test to say.
+  CHECK(files().create_directories(std::string(kSharedDirectory)).ok());
   start_job_manager();
-  for (uint32_t i = 0; i < options_.task_managers; ++i) start_task_manager(i);
+  places_.resize(options_.task_managers);
+  for (uint32_t i = 0; i < options_.task_managers; ++i) {
+    places_[i].host = &add_task_manager_host(i);
+    start_task_manager(i);
+  }
   supervise();
 }
 
 SimCluster::~SimCluster() = default;
 
+SimHost& SimCluster::add_task_manager_host(uint32_t index) {
+  return world_.add_host(fmt::format("host-{}.{}", index + 1, places_[index].hosts_lost));
+}
+
 void SimCluster::start_job_manager() {
-  job_manager_process_ = &world_.start_process(machine_, "jobmanager");
-  job_manager_ = std::make_shared<JobManagerProgram>(*job_manager_process_, job_manager_address_);
+  job_manager_process_ = &world_.start_process(job_manager_host_, "jobmanager");
+  job_manager_ = std::make_shared<JobManagerProgram>(*job_manager_process_, job_manager_address_,
+                                                     cluster_configuration(options_.configuration));
   job_manager_process_->run(job_manager_);
   job_manager_->job_manager.observe([this](const JobMaster& job) { observe(job); });
   const Result<Address> address = job_manager_->job_manager.start();
@@ -124,19 +141,20 @@ void SimCluster::start_job_manager() {
 
 void SimCluster::start_task_manager(uint32_t index) {
   const std::string name = fmt::format("taskmanager-{}", index + 1);
-  SimProcess& process = world_.start_process(machine_, name);
-  task_manager_processes_[index] = &process;
+  Place& place = places_[index];
+  SimProcess& process = world_.start_process(*place.host, name);
+  place.process = &process;
   TaskExecutor::Options options;
   options.id = TaskManagerId{process.random().next()};
   options.name = name;
-  options.host_id = machine_.name;
+  options.host_id = place.host->id();
   options.slots = options_.slots;
   options.job_manager = job_manager_address_;
   options.library_version = FRESHET_VERSION;
   options.state_directory = "/state/" + name;
   options.channel_hash = true;
   auto program = std::make_shared<TaskManagerProgram>(process);
-  task_manager_programs_[index] = program;
+  place.program = program;
   TaskManagerProgram& self = *program;
   process.run(std::move(program));
   recorders_.push_back(std::make_unique<Recorder>(process, options_));
@@ -149,11 +167,12 @@ void SimCluster::start_task_manager(uint32_t index) {
 
 void SimCluster::supervise() {
   world_.queue().add(world_.queue().now() + kSuperviseInterval, 0, "supervise", [this] {
-    for (auto& [index, process] : task_manager_processes_) {
+    for (uint32_t index = 0; index < places_.size(); ++index) {
+      SimProcess*& process = places_[index].process;
       if (process == nullptr || process->alive()) continue;
       process = nullptr;
       world_.queue().add(world_.queue().now() + options_.restart_delay, 0, "restart",
-                         [this, index = index] { start_task_manager(index); });
+                         [this, index] { start_task_manager(index); });
     }
     if (job_manager_process_ != nullptr && !job_manager_process_->alive()) {
       job_manager_process_ = nullptr;
@@ -164,40 +183,50 @@ void SimCluster::supervise() {
   });
 }
 
-void SimCluster::submit(const SimJob& job) {
-  CHECK(client_ == nullptr);
-  for (const auto& [path, content] : job.inputs) machine_.files.put(path, content);
+size_t SimCluster::submit(const SimJob& job) {
+  for (const auto& [path, content] : job.inputs) files().put(path, content);
   auto module = std::make_shared<InProcessModule>(job.name, job.builder);
   const std::string bytes = "module " + job.name;
   modules_.add(content_hash(bytes) + ".so", module);
+  Submitted& submitted = *jobs_.emplace_back(std::make_unique<Submitted>());
+  submitted.name = job.name;
+  const size_t number = jobs_.size() - 1;
   Result<std::shared_ptr<const BuiltJob>> built = module->build(job.build);
   if (!built.ok()) {
     problems_.push_back("the builder: " + built.status().to_string());
-    return;
+    return number;
   }
-  built_ = *built;
+  submitted.built = *built;
   JobGraphOptions graph_options;
   graph_options.parallelism = job.build.parallelism;
   graph_options.mode = job.build.mode;
-  const Result<JobGraph> graph = build_job_graph(built_->graph(), graph_options);
+  const Result<JobGraph> graph = build_job_graph(submitted.built->graph(), graph_options);
   if (!graph.ok()) {
     problems_.push_back("the graph: " + graph.status().to_string());
-    return;
+    return number;
   }
-  graph_ = *graph;
-  client_process_ = &world_.start_process(machine_, "client");
-  client_ = std::make_unique<SimClient>(
-      *client_process_, job_manager_address_,
-      SimSubmission{job.name, bytes, job.build, fingerprint_of(built_->graph()), graph_});
-  client_->start();
+  submitted.graph = *graph;
+  submitted.client_process = &world_.start_process(client_host_, "client");
+  submitted.client = std::make_unique<SimClient>(
+      *submitted.client_process, job_manager_address_,
+      SimSubmission{job.name, bytes, job.build, fingerprint_of(submitted.built->graph()),
+                    submitted.graph});
+  submitted.client->start();
+  return number;
+}
+
+bool SimCluster::has_ended(size_t job) const {
+  const SimClient* const client = jobs_.at(job)->client.get();
+  return is_terminal(job_state(job)) || (client != nullptr && !client->refused().ok());
 }
 
 bool SimCluster::run_until_ended(Duration limit) {
   return world_.queue().run_until(
       [this] {
-        const JobState state = job_state();
-        return state == JobState::kFinished || state == JobState::kFailed ||
-               state == JobState::kCanceled || (client_ != nullptr && !client_->refused().ok());
+        for (size_t job = 0; job < jobs_.size(); ++job) {
+          if (!has_ended(job)) return false;
+        }
+        return true;
       },
       limit);
 }
@@ -211,105 +240,97 @@ bool SimCluster::run_until_ready(Duration limit) {
       limit);
 }
 
-const JobMaster* SimCluster::job_master() const {
-  if (client_ == nullptr || !client_->job().has_value() || job_manager_process_ == nullptr) {
+const JobMaster* SimCluster::job_master(size_t job) const {
+  const SimClient* const client = jobs_.at(job)->client.get();
+  if (client == nullptr || !client->job().has_value() || job_manager_process_ == nullptr) {
     return nullptr;
   }
-  const JobRecord* record = job_manager_->job_manager.jobs().find(*client_->job());
+  const JobRecord* record = job_manager_->job_manager.jobs().find(*client->job());
   return record == nullptr ? nullptr : record->master.get();
 }
 
-JobState SimCluster::job_state() const {
-  const JobMaster* job = job_master();
-  return job == nullptr ? JobState::kCreated : job->state();
+JobState SimCluster::job_state(size_t job) const {
+  const JobMaster* master = job_master(job);
+  return master == nullptr ? JobState::kCreated : master->state();
 }
 
-Status SimCluster::job_cause() const {
-  if (client_ != nullptr && !client_->refused().ok()) return client_->refused();
-  const JobMaster* job = job_master();
-  return job == nullptr ? Status() : job->cause();
+Status SimCluster::job_cause(size_t job) const {
+  const SimClient* const client = jobs_.at(job)->client.get();
+  if (client != nullptr && !client->refused().ok()) return client->refused();
+  const JobMaster* master = job_master(job);
+  return master == nullptr ? Status() : master->cause();
 }
 
-uint32_t SimCluster::restarts() const {
-  const JobMaster* job = job_master();
-  return job == nullptr ? 0 : job->restarts();
+uint32_t SimCluster::restarts(size_t job) const {
+  const JobMaster* master = job_master(job);
+  return master == nullptr ? 0 : master->restarts();
 }
 
 void SimCluster::observe(const JobMaster& job) {
+  names_[job.id()] = job.submission().name;
   if (const auto broken = invariants_[job.id()].check(job)) problems_.push_back(*broken);
 }
 
 std::vector<SimProcess*> SimCluster::task_managers() const {
   std::vector<SimProcess*> live;
-  for (const auto& [index, process] : task_manager_processes_) {
-    if (process != nullptr && process->alive()) live.push_back(process);
+  for (const Place& place : places_) {
+    if (place.process != nullptr && place.process->alive()) live.push_back(place.process);
   }
   return live;
 }
 
 size_t SimCluster::hosted_tasks() const {
   size_t count = 0;
-  for (const auto& [index, weak] : task_manager_programs_) {
-    const auto program = weak.lock();
+  for (const Place& place : places_) {
+    const auto program = place.program.lock();
     if (program == nullptr || !program->process.alive() || program->executor == nullptr) continue;
     count += program->executor->hosted_tasks();
   }
   return count;
 }
 
-uint32_t SimCluster::submissions() const { return client_ == nullptr ? 0 : client_->submissions(); }
-
-void SimCluster::reset_client() {
-  world_.network().reset(client_process_->id(), job_manager_process_->id());
+uint32_t SimCluster::submissions(size_t job) const {
+  const SimClient* const client = jobs_.at(job)->client.get();
+  return client == nullptr ? 0 : client->submissions();
 }
 
-void SimCluster::break_things(uint32_t count, Duration span) {
-  for (uint32_t i = 0; i < count; ++i) {
-    const Duration after(chaos_->below(static_cast<uint64_t>(span.count())));
-    world_.queue().add(world_.queue().now() + after, 0, "fault", [this] { break_one_thing(); });
-  }
+void SimCluster::reset_client(size_t job) {
+  world_.network().reset(jobs_.at(job)->client_process->id(), job_manager_process_->id());
 }
 
-void SimCluster::break_one_thing() {
-  const std::vector<SimProcess*> live = task_managers();
-  if (live.empty()) {  // Nothing to break; the next one that is restarted.
-    world_.queue().add(world_.queue().now() + kSuperviseInterval, 0, "fault",
-                       [this] { break_one_thing(); });
-    return;
-  }
-  ++faults_injected_;
-  SimProcess& victim = *live[chaos_->below(live.size())];
-  SimProcess* other = live[chaos_->below(live.size())];
-  if (other == &victim) other = job_manager_process_;
-  const uint64_t kind = chaos_->below(5);
-  if (kind == 0 || other == nullptr) return victim.crash();
-  SimNetwork& network = world_.network();
-  switch (kind) {
-    case 1:
-      victim.pause(Duration(chaos_->below(3'000'000'000)));
-      return;
-    case 2:
-      network.reset(victim.id(), other->id());
-      return;
-    case 3:
-      network.clog(victim.id(), other->id(), Duration(chaos_->below(3'000'000'000)));
-      return;
-    default:
-      network.split(victim.id(), other->id());
-      world_.queue().add(world_.queue().now() + 5s, 0, "heal",
-                         [&network, a = victim.id(), b = other->id()] { network.heal(a, b); });
-  }
+SimCluster::Place& SimCluster::place_of(const SimProcess& task_manager) {
+  const auto place = std::find_if(places_.begin(), places_.end(),
+                                  [&](const Place& one) { return one.process == &task_manager; });
+  CHECK(place != places_.end());
+  return *place;
 }
 
-Result<size_t> SimCluster::replay_tasks() {
+void SimCluster::crash_host(SimProcess& task_manager, Disk disk) {
+  Place& place = place_of(task_manager);
+  world_.crash_host(*place.host);
+  if (disk == Disk::kComesBack) return;
+  ++place.hosts_lost;
+  place.host = &add_task_manager_host(static_cast<uint32_t>(&place - places_.data()));
+}
+
+void SimCluster::stall_files(SimProcess& task_manager, Duration duration) {
+  const auto program = place_of(task_manager).program.lock();
+  if (program == nullptr) return;
+  program->io.stall(duration);
+  program->tasks.stall(duration);
+}
+
+Result<ReplayCounts> SimCluster::replay_tasks(size_t job) {
   // Outputs are recorded when they are released, after the tasks were told that the job ended.
   world_.queue().run_until(world_.queue().now() + kReleaseTime);
+  const Submitted& submitted = *jobs_.at(job);
   std::vector<const TaskRecording*> all;
   for (const std::unique_ptr<Recorder>& recorder : recorders_) {
-    for (const auto& [attempt, recording] : recorder->memory().recordings())
-      all.push_back(recording.get());
+    for (const auto& [attempt, recording] : recorder->memory().recordings()) {
+      if (names_.at(attempt.job) == submitted.name) all.push_back(recording.get());
+    }
   }
-  return repeat_all(all, graph_, built_, machine_.files);
+  return repeat_all(all, submitted.graph, submitted.built, files());
 }
 
 std::vector<std::string> SimCluster::problems() const {

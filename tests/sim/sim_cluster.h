@@ -13,65 +13,75 @@
 #include "runtime/task/task_recorder.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_job.h"
+#include "tests/sim/sim_replay.h"
 #include "tests/sim/sim_world.h"
 
 namespace freshet::sim {
 
-/// A cluster of the real JobManager and TaskExecutors in a simulated world, on one machine: all its
-/// processes see the same files. A supervisor restarts what dies.
+/// A cluster of the real JobManager and TaskExecutors in a simulated world, each on a host of its
+/// own; inputs and outputs of jobs are on the file server. A supervisor restarts what dies.
 ///
-/// After every event of every job its JobMaster's invariants are checked; what does not hold is in
-/// problems().
+/// Jobs are numbered in the order of their submission. After every event of every job its
+/// JobMaster's invariants are checked; what does not hold is in problems().
 class SimCluster {
  public:
   struct Options {
     uint64_t seed = 1;
     uint32_t task_managers = 2;
     uint32_t slots = 2;
-    Duration restart_delay = 300ms;  // Of a dead process by the supervisor.
+    Duration restart_delay = 300ms;                         // Of a dead process or host.
+    std::map<std::string, std::string> configuration = {};  // Of the JobManager.
     /// Puts something between tasks and the log of their decisions: mutants.
     std::function<std::unique_ptr<DecisionLog>(DecisionLog&)> wrap_log = {};
   };
+  enum class Disk { kComesBack, kIsLost };
 
   explicit SimCluster(const Options& options);
   ~SimCluster();
 
   SimWorld& world() { return world_; }
-  MemoryFileSystem& files() { return machine_.files; }
+  /// Of the file server.
+  MemoryFileSystem& files() { return world_.shared().files(); }
 
-  /// Puts the job's input files there and submits it; its name decides its module. Once.
-  void submit(const SimJob& job);
+  /// Puts the job's input files there and has a client of its own submit it. Its name decides its
+  /// module, and no other job has it. Returns its number.
+  size_t submit(const SimJob& job);
 
-  /// Runs until the job has ended. False when it has not within `limit` of virtual time.
+  /// Runs until all jobs have ended. False when they have not within `limit` of virtual time.
   bool run_until_ended(Duration limit);
 
   /// Runs until all slots are registered.
   bool run_until_ready(Duration limit);
 
   /// kCreated before the JobManager knows the job.
-  JobState job_state() const;
-  Status job_cause() const;
-  uint32_t restarts() const;
-
-  /// Lets `count` things go wrong at random moments of the next `span`: crashes, pauses, resets,
-  /// clogs and splits that heal.
-  void break_things(uint32_t count, Duration span);
-  uint32_t faults_injected() const { return faults_injected_; }
+  JobState job_state(size_t job = 0) const;
+  Status job_cause(size_t job = 0) const;
+  uint32_t restarts(size_t job = 0) const;
+  const JobGraph& graph(size_t job = 0) const { return jobs_.at(job)->graph; }
+  bool has_ended(size_t job) const;
 
   /// Tasks that live TaskManagers have.
   size_t hosted_tasks() const;
-  /// How often the job was taken: more than once after the JobManager was lost.
-  uint32_t submissions() const;
-  /// Resets the client's connection to the JobManager.
-  void reset_client();
+  /// How often a job was taken: more than once after the JobManager was lost.
+  uint32_t submissions(size_t job = 0) const;
+  /// Resets a client's connection to the JobManager.
+  void reset_client(size_t job = 0);
 
   /// Live TaskManagers.
   std::vector<SimProcess*> task_managers() const;
   SimProcess* job_manager() const { return job_manager_process_; }
 
-  /// Executes every attempt of every task again, alone, from its recorded decisions and inputs,
-  /// also those that were cancelled or killed in the middle; see repeat_all().
-  Result<size_t> replay_tasks();
+  /// The host of this TaskManager crashes; see SimWorld::crash_host(). The next one begins on it,
+  /// or, when its disk is lost, on a new host.
+  void crash_host(SimProcess& task_manager, Disk disk);
+
+  /// For so long every file operation of this TaskManager waits, and its thread with it; its main
+  /// thread goes on.
+  void stall_files(SimProcess& task_manager, Duration duration);
+
+  /// Executes every attempt of every task of a job again, alone, from its recorded decisions and
+  /// inputs, also those that were cancelled or killed in the middle; see repeat_all().
+  Result<ReplayCounts> replay_tasks(size_t job = 0);
 
   /// Sentences for people: broken invariants, unexpected errors.
   std::vector<std::string> problems() const;
@@ -81,31 +91,43 @@ class SimCluster {
   struct TaskManagerProgram;
   class Recorder;
 
+  struct Submitted {
+    std::string name;
+    SimProcess* client_process = nullptr;
+    std::unique_ptr<SimClient> client;
+    std::shared_ptr<const BuiltJob> built;
+    JobGraph graph;
+  };
+  /// What stands for one TaskManager of the cluster; replaced after a death.
+  struct Place {
+    SimHost* host = nullptr;
+    uint32_t hosts_lost = 0;
+    SimProcess* process = nullptr;
+    std::weak_ptr<TaskManagerProgram> program;
+  };
+
   void start_job_manager();
   void start_task_manager(uint32_t index);
   void supervise();
-  void break_one_thing();
-  const JobMaster* job_master() const;
+  SimHost& add_task_manager_host(uint32_t index);
+  Place& place_of(const SimProcess& task_manager);
+  const JobMaster* job_master(size_t job) const;
   void observe(const JobMaster& job);
 
   const Options options_;
   SimWorld world_;
-  SimHost& machine_;
-  const std::unique_ptr<Random> chaos_;
+  SimHost& job_manager_host_;
+  SimHost& client_host_;
   const Address job_manager_address_{"127.0.0.1", 6123};
   InProcessModuleLoader modules_;
   std::vector<std::unique_ptr<Recorder>> recorders_;  // Of each TaskManager that was.
   std::shared_ptr<JobManagerProgram> job_manager_;
   SimProcess* job_manager_process_ = nullptr;
-  std::map<uint32_t, SimProcess*> task_manager_processes_;  // By index; replaced after a death.
-  std::map<uint32_t, std::weak_ptr<TaskManagerProgram>> task_manager_programs_;  // Likewise.
-  SimProcess* client_process_ = nullptr;
-  std::unique_ptr<SimClient> client_;
-  std::shared_ptr<const BuiltJob> built_;
-  JobGraph graph_;
+  std::vector<Place> places_;
+  std::vector<std::unique_ptr<Submitted>> jobs_;
+  std::map<JobId, std::string> names_;  // Of every job that a JobManager took.
   std::map<JobId, JobMasterInvariants> invariants_;
   std::vector<std::string> problems_;
-  uint32_t faults_injected_ = 0;
 };
 
 }  // namespace freshet::sim

@@ -22,8 +22,9 @@ struct SimExecutor::Shared : std::enable_shared_from_this<Shared> {
   void add_event(TimePoint when, uint64_t timer, std::string_view name) {
     const EventId event = queue.add(when, owner, name, [self = shared_from_this(), timer, name] {
       if (!self->may_run()) return;
-      if (self->queue.now() < self->process->paused_until) {
-        self->add_event(self->process->paused_until, timer, name);
+      const TimePoint earliest = std::max(self->process->paused_until, self->stalled_until);
+      if (self->queue.now() < earliest) {
+        self->add_event(earliest, timer, name);
         return;
       }
       self->run(timer);
@@ -64,6 +65,7 @@ struct SimExecutor::Shared : std::enable_shared_from_this<Shared> {
   std::deque<Function> posted;
   std::map<uint64_t, Timer> timers;
   TimePoint last_post{};
+  TimePoint stalled_until{};
   uint64_t next_timer = 1;
 };
 
@@ -106,6 +108,10 @@ bool SimExecutor::on_thread() const { return shared_->running; }
 
 void SimExecutor::run_at(TimePoint when, std::string_view name, Function function) {
   add_timer(when, name, std::move(function));
+}
+
+void SimExecutor::stall(Duration duration) {
+  shared_->stalled_until = std::max(shared_->stalled_until, queue_.now() + duration);
 }
 
 std::vector<SimExecutor::Function> SimExecutor::stop() {

@@ -38,6 +38,10 @@ class SimExecutor final : public Executor {
   /// Runs `function` at `when` exactly, after all that was given earlier for the same time.
   void run_at(TimePoint when, std::string_view name, Function function);
 
+  /// For so long nothing is begun, as when a function waits for a disk that does not answer.
+  /// Nothing is lost.
+  void stall(Duration duration);
+
   /// Everything posted later is destroyed unrun. Returns what was waiting.
   std::vector<Function> stop();
 

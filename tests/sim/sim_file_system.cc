@@ -1,25 +1,57 @@
 #include "tests/sim/sim_file_system.h"
 
+#include "tests/sim/sim_world.h"
+
 namespace freshet::sim {
 
 class SimFileSystem::Writer final : public WritableFile {
  public:
-  Writer(std::unique_ptr<WritableFile> file, std::shared_ptr<const Liveness> process)
-      : file_(std::move(file)), process_(std::move(process)) {}
+  Writer(SimVolume& volume, std::shared_ptr<SimVolume::Extent> extent,
+         std::unique_ptr<WritableFile> file, std::string path,
+         std::shared_ptr<const Liveness> process)
+      : volume_(volume),
+        extent_(std::move(extent)),
+        file_(std::move(file)),
+        path_(std::move(path)),
+        process_(std::move(process)) {}
+
   Status append(std::string_view bytes) override {
-    return process_->alive ? file_->append(bytes) : aborted("the process is dead");
+    RETURN_IF_ERROR(refuse_dead());
+    const Status admitted = volume_.admit(FileOperation::kAppend, path_);
+    if (!admitted.ok()) bytes = bytes.substr(0, volume_.queue_.random().below(bytes.size() + 1));
+    extent_->written_bytes += bytes.size();
+    RETURN_IF_ERROR(file_->append(bytes));
+    return admitted;
   }
   Status sync() override {
-    return process_->alive ? file_->sync() : aborted("the process is dead");
+    RETURN_IF_ERROR(refuse_dead());
+    RETURN_IF_ERROR(volume_.admit(FileOperation::kSync, path_));
+    extent_->synced_bytes = extent_->written_bytes;
+    return file_->sync();
   }
   Status close() override {
-    return process_->alive ? file_->close() : aborted("the process is dead");
+    RETURN_IF_ERROR(refuse_dead());
+    return file_->close();
   }
 
  private:
+  Status refuse_dead() const {
+    return process_->alive ? Status() : aborted(path_ + ": the process is dead");
+  }
+
+  SimVolume& volume_;
+  const std::shared_ptr<SimVolume::Extent> extent_;
   const std::unique_ptr<WritableFile> file_;
+  const std::string path_;
   const std::shared_ptr<const Liveness> process_;
 };
+
+SimVolume& SimFileSystem::volume(const std::string& path) const {
+  const bool shared =
+      path.starts_with(kSharedDirectory) &&
+      (path.size() == kSharedDirectory.size() || path[kSharedDirectory.size()] == '/');
+  return shared ? shared_ : host_.disk;
+}
 
 Status SimFileSystem::refuse_dead(const std::string& path) const {
   return process_->alive ? Status() : aborted(path + ": the process is dead");
@@ -27,53 +59,62 @@ Status SimFileSystem::refuse_dead(const std::string& path) const {
 
 Result<std::unique_ptr<ReadableFile>> SimFileSystem::open(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.open(path);
+  return volume(path).files().open(path);
 }
 
 Result<std::unique_ptr<WritableFile>> SimFileSystem::create(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.create(path));
-  return std::unique_ptr<WritableFile>(std::make_unique<Writer>(std::move(file), process_));
+  SimVolume& on = volume(path);
+  RETURN_IF_ERROR(on.admit(FileOperation::kCreate, path));
+  ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, on.files().create(path));
+  return std::unique_ptr<WritableFile>(
+      std::make_unique<Writer>(on, on.created(host_, path), std::move(file), path, process_));
 }
 
 Result<FileInfo> SimFileSystem::info(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.info(path);
+  return volume(path).files().info(path);
 }
 
 Result<std::vector<FileInfo>> SimFileSystem::list(const std::string& directory) {
   RETURN_IF_ERROR(refuse_dead(directory));
-  return files_.list(directory);
+  return volume(directory).files().list(directory);
 }
 
 Status SimFileSystem::create_directories(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.create_directories(path);
+  SimVolume& on = volume(path);
+  if (!on.files().info(path).ok()) RETURN_IF_ERROR(on.admit(FileOperation::kCreate, path));
+  return on.files().create_directories(path);
 }
 
 Status SimFileSystem::create_new_directory(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.create_new_directory(path);
+  RETURN_IF_ERROR(volume(path).admit(FileOperation::kCreate, path));
+  return volume(path).files().create_new_directory(path);
 }
 
 Status SimFileSystem::rename(const std::string& from, const std::string& to) {
   RETURN_IF_ERROR(refuse_dead(from));
-  return files_.rename(from, to);
+  SimVolume& on = volume(from);
+  if (&on != &volume(to)) return unavailable(from + ": Invalid cross-device link");
+  RETURN_IF_ERROR(on.admit(FileOperation::kRename, from));
+  return on.rename(host_, from, to);
 }
 
 Status SimFileSystem::remove(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.remove(path);
+  return volume(path).files().remove(path);
 }
 
 Status SimFileSystem::remove_empty_directory(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.remove_empty_directory(path);
+  return volume(path).files().remove_empty_directory(path);
 }
 
 Status SimFileSystem::remove_all(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return files_.remove_all(path);
+  return volume(path).files().remove_all(path);
 }
 
 }  // namespace freshet::sim

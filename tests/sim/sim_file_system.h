@@ -4,15 +4,19 @@
 
 #include "runtime/base/file_system.h"
 #include "tests/sim/sim_executor.h"
+#include "tests/sim/sim_volume.h"
 
 namespace freshet::sim {
 
-/// The files of a host as one process sees them: what it does after its death is refused and leaves
-/// no trace.
+/// Where the file server is found on every host.
+inline constexpr std::string_view kSharedDirectory = "/shared";
+
+/// All files as one process sees them: its host's disk, and below kSharedDirectory the file server.
+/// What it does after its death is refused and leaves no trace.
 class SimFileSystem final : public FileSystem {
  public:
-  SimFileSystem(FileSystem& files, std::shared_ptr<const Liveness> process)
-      : files_(files), process_(std::move(process)) {}
+  SimFileSystem(SimHost& host, SimVolume& shared, std::shared_ptr<const Liveness> process)
+      : host_(host), shared_(shared), process_(std::move(process)) {}
 
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override;
   Result<std::unique_ptr<WritableFile>> create(const std::string& path) override;
@@ -28,9 +32,11 @@ class SimFileSystem final : public FileSystem {
  private:
   class Writer;
 
+  SimVolume& volume(const std::string& path) const;
   Status refuse_dead(const std::string& path) const;
 
-  FileSystem& files_;
+  SimHost& host_;
+  SimVolume& shared_;
   const std::shared_ptr<const Liveness> process_;
 };
 

@@ -18,12 +18,12 @@ struct SimJob {
   std::function<void(Environment&)> builder = {};
   BuildOptions build = {};
   std::map<std::string, std::string> inputs = {};  // Content of files by path.
-  std::string output = "/out";                     // Directory.
+  std::string output = "/shared/out";              // Directory.
   std::vector<std::string> expected = {};          // All lines of the output, sorted.
 };
 
 /// Words of text files, counted.
-SimJob word_count_job();
+SimJob word_count_job(const std::string& output = "/shared/out");
 
 /// What the ledger's stamps are made of: something that may differ in another execution.
 using Stamp = std::function<int64_t(OperatorContext&)>;
@@ -34,7 +34,7 @@ int64_t honest_stamp(OperatorContext& context);
 /// Two sources of one type of its own, united by a rebalanced and a broadcast edge, summed by a
 /// keyed function that emits at its end. Every record carries a stamp, which does not influence the
 /// result.
-SimJob ledger_job(Stamp stamp = honest_stamp);
+SimJob ledger_job(Stamp stamp = honest_stamp, const std::string& output = "/shared/out");
 
 /// Sources, operators, partitionings and parallelisms by chance.
 SimJob random_graph_job(uint64_t seed);

@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/faults.h"
 #include "runtime/base/random.h"
+#include "tests/sim/sim_chaos.h"
 #include "tests/sim/sim_program.h"
 
 namespace freshet::sim {
@@ -57,7 +58,7 @@ void choose_seeds(int argc, char** argv) {
   for (uint64_t i = 0; i < fresh; ++i) seeds.push_back(random->next() >> 16);
 }
 
-/// A mark that never fires guards nothing.
+/// A mark that never fires guards nothing, nor does a fault that never comes.
 class MarksReport final : public testing::Environment {
  public:
   void TearDown() override {
@@ -66,6 +67,11 @@ class MarksReport final : public testing::Environment {
     for (const FaultMark& mark : fault_marks()) {
       if (SimProgram::get().fired.contains(std::string(mark.name))) continue;
       if (all) ADD_FAILURE() << "no simulation fired the mark " << mark.name;
+    }
+    for (const std::string& kind : SimChaos::kinds()) {
+      if (SimProgram::get().broken.contains(kind)) continue;
+      if (all && SimProgram::get().seeds.size() >= kFixedSeeds)
+        ADD_FAILURE() << "no simulation broke things by " << kind;
     }
   }
 };

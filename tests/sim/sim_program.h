@@ -16,8 +16,9 @@ namespace freshet::sim {
 struct SimProgram {
   static SimProgram& get();
 
-  std::vector<uint64_t> seeds;            // Set before the tests are made.
-  std::map<std::string, uint64_t> fired;  // Fault marks, over all runs.
+  std::vector<uint64_t> seeds;             // Set before the tests are made.
+  std::map<std::string, uint64_t> fired;   // Fault marks, over all runs.
+  std::map<std::string, uint64_t> broken;  // What SimChaos did, over all runs.
 
   /// How to see a failure again.
   static std::string repeat(uint64_t seed);

@@ -55,7 +55,7 @@ Status compare_channel(const JobGraph& graph, const JobEdge& edge, const Attempt
 }
 
 Status compare_inputs(const TaskRecording& consumer, const JobGraph& graph,
-                      const std::map<AttemptId, Outputs>& sent) {
+                      const std::map<AttemptId, Outputs>& sent, ReplayCounts& counts) {
   const std::vector<DatasetId> inputs = graph.inputs_of(consumer.attempt.subtask.vertex);
   for (const auto& [index, input] : consumer.inputs) {
     const JobEdge& edge = graph.edges[inputs.at(index).value];
@@ -65,6 +65,7 @@ Status compare_inputs(const TaskRecording& consumer, const JobGraph& graph,
                                consumer.attempt.attempt};
       const auto outputs = sent.find(producer);
       const ChannelPosition taken = position_of_elements(elements);
+      if (taken.elements > 0) ++counts.channels;
       RETURN_IF_ERROR(compare_channel(graph, edge, consumer.attempt, producer,
                                       outputs == sent.end() ? nullptr : &outputs->second, taken));
       const ChannelPosition by_gate = position_of(input.positions, index_of_producer);
@@ -82,20 +83,23 @@ Status compare_inputs(const TaskRecording& consumer, const JobGraph& graph,
 
 }  // namespace
 
-Result<size_t> repeat_all(const std::vector<const TaskRecording*>& recordings,
-                          const JobGraph& graph, std::shared_ptr<const BuiltJob> built,
-                          FileSystem& files) {
+Result<ReplayCounts> repeat_all(const std::vector<const TaskRecording*>& recordings,
+                                const JobGraph& graph, std::shared_ptr<const BuiltJob> built,
+                                FileSystem& files) {
+  ReplayCounts counts;
   std::map<AttemptId, Outputs> sent;
   for (const TaskRecording* recording : recordings) {
-    ASSIGN_OR_RETURN(Outputs outputs, repeat_recording(*recording, graph, built, files));
-    if (!sent.emplace(recording->attempt, std::move(outputs)).second) {
+    ASSIGN_OR_RETURN(RepeatedTask task, repeat_recording(*recording, graph, built, files));
+    counts.files += recording->files.size();
+    ++counts.attempts;
+    if (!sent.emplace(recording->attempt, std::move(task.outputs)).second) {
       return data_loss("task " + to_string(recording->attempt) + " ran twice");
     }
   }
   for (const TaskRecording* recording : recordings) {
-    RETURN_IF_ERROR(compare_inputs(*recording, graph, sent));
+    RETURN_IF_ERROR(compare_inputs(*recording, graph, sent, counts));
   }
-  return sent.size();
+  return counts;
 }
 
 }  // namespace freshet::sim

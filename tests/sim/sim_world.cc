@@ -32,7 +32,7 @@ SimProcess::SimProcess(SimWorld& world, SimHost& host, SimProcessId id, std::str
       random_(world.queue().random().fork()),
       faults_(world.fault_plan(), *this) {
   transport_ = world.network().make_transport(id_, life_, add_executor());
-  file_system_ = std::make_unique<SimFileSystem>(host.files, life_);
+  file_system_ = std::make_unique<SimFileSystem>(host, world.shared(), life_);
 }
 
 SimProcess::~SimProcess() { CHECK(program_ == nullptr); }
@@ -88,7 +88,11 @@ void SimProcess::exit() {
 }
 
 SimWorld::SimWorld(uint64_t seed)
-    : queue_(seed), log_(queue_), network_(queue_), fault_plan_(queue_.random().fork()) {}
+    : queue_(seed),
+      log_(queue_),
+      network_(queue_),
+      fault_plan_(queue_.random().fork()),
+      shared_(queue_, SimVolume::Names::kDurable) {}
 
 SimWorld::~SimWorld() {
   // The power goes off.
@@ -98,9 +102,17 @@ SimWorld::~SimWorld() {
 }
 
 SimHost& SimWorld::add_host(const std::string& name) {
-  hosts_.push_back(std::make_unique<SimHost>());
-  hosts_.back()->name = name;
+  hosts_.push_back(std::make_unique<SimHost>(queue_, name));
   return *hosts_.back();
+}
+
+void SimWorld::crash_host(SimHost& host) {
+  for (const std::unique_ptr<SimProcess>& process : processes_) {
+    if (&process->host() == &host) process->vanish();
+  }
+  ++host.boot;
+  host.disk.tear(host);
+  shared_.tear(host);
 }
 
 SimProcess& SimWorld::start_process(SimHost& host, const std::string& name) {

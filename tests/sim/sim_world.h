@@ -4,21 +4,28 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/memory_file_system.h"
 #include "tests/sim/sim_event_queue.h"
 #include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/sim/sim_log.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_volume.h"
 
 namespace freshet::sim {
 
 class SimWorld;
 
-/// A machine: its files outlive its processes.
+/// A machine: its disk outlives its processes.
 struct SimHost {
-  std::string name;  // Of the machine and its boot.
-  MemoryFileSystem files;
+  SimHost(SimEventQueue& queue, std::string host_name)
+      : name(std::move(host_name)), disk(queue, SimVolume::Names::kLate) {}
+
+  /// Of the machine and its boot.
+  std::string id() const { return name + " boot " + std::to_string(boot); }
+
+  const std::string name;
+  uint32_t boot = 1;
+  SimVolume disk;
 };
 
 /// One start of a process, with everything that product code is handed in there. It lives until the
@@ -51,7 +58,7 @@ class SimProcess final : public FaultVictim {
   /// As by kill -9: may be called in the middle of one of its own functions. Peers see resets.
   void crash() override;
 
-  /// As by the loss of its machine: peers see nothing.
+  /// As by the loss of its machine: peers see nothing. See SimWorld::crash_host().
   void vanish();
 
   /// As by SIGSTOP and, later, SIGCONT.
@@ -86,7 +93,16 @@ class SimWorld {
   ~SimWorld();
 
   SimHost& add_host(const std::string& name);
+
+  /// Its processes are gone and nobody is told; what they had not synced, here and on the file
+  /// server, is torn. The disk is there for the processes that are started next, as after a reboot,
+  /// or is never seen again.
+  void crash_host(SimHost& host);
+
   SimProcess& start_process(SimHost& host, const std::string& name);
+
+  /// The file server that all hosts see.
+  SimVolume& shared() { return shared_; }
 
   SimEventQueue& queue() { return queue_; }
   SimNetwork& network() { return network_; }
@@ -102,6 +118,7 @@ class SimWorld {
   SimLog log_;
   SimNetwork network_;
   SimFaultPlan fault_plan_;
+  SimVolume shared_;
   std::vector<std::unique_ptr<SimHost>> hosts_;
   std::vector<std::unique_ptr<SimProcess>> processes_;
   uint64_t next_process_ = 1;

@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class SimWorldTest : public testing::Test {
  protected:
@@ -34,7 +35,7 @@ TEST_F(SimWorldTest, CrashInTheMiddleOfAFunctionHidesTheRestOfIt) {
   EXPECT_FALSE(process_.alive());
   EXPECT_FALSE(written.ok());
   EXPECT_FALSE(posted_ran);
-  EXPECT_EQ(host_.files.files(), (std::map<std::string, std::string>{{"/before", "seen"}}));
+  EXPECT_EQ(host_.disk.files().files(), (std::map<std::string, std::string>{{"/before", "seen"}}));
 }
 
 TEST_F(SimWorldTest, FilesOpenedBeforeTheCrashTakeNothingAfterIt) {
@@ -42,7 +43,7 @@ TEST_F(SimWorldTest, FilesOpenedBeforeTheCrashTakeNothingAfterIt) {
   ASSERT_TRUE(file.ok() && (*file)->append("one").ok());
   process_.crash();
   EXPECT_FALSE((*file)->append("two").ok());
-  EXPECT_EQ(host_.files.files().at("/log"), "one");
+  EXPECT_EQ(host_.disk.files().files().at("/log"), "one");
 }
 
 TEST_F(SimWorldTest, NextProcessOfTheHostFindsItsFiles) {
@@ -51,6 +52,86 @@ TEST_F(SimWorldTest, NextProcessOfTheHostFindsItsFiles) {
   SimProcess& next = world_.start_process(host_, "process");
   EXPECT_NE(next.id(), process_.id());
   EXPECT_EQ(next.file_system().read_all("/kept").value(), "x");
+}
+
+TEST_F(SimWorldTest, CrashOfTheHostTearsWhatWasNotSyncedHereAndOnTheFileServer) {
+  for (const std::string path : {"/local", "/shared/remote"}) {
+    ASSERT_TRUE(process_.file_system().create_directories("/shared").ok());
+    auto file = process_.file_system().create(path);
+    ASSERT_TRUE(file.ok() && (*file)->append("synced").ok() && (*file)->sync().ok());
+    ASSERT_TRUE((*file)->append(" and more that is not").ok());
+  }
+  world_.crash_host(host_);
+  EXPECT_FALSE(process_.alive());
+  for (const std::string& content : {host_.disk.files().files().at("/local"),
+                                     world_.shared().files().files().at("/shared/remote")}) {
+    EXPECT_THAT(content, StartsWith("synced"));
+    EXPECT_THAT(std::string("synced and more that is not"), StartsWith(content));
+  }
+}
+
+TEST_F(SimWorldTest, CrashOfTheHostMayTakeBackItsLastRenamesInOrder) {
+  uint32_t taken_back = 0;
+  for (uint32_t round = 0; round < 20; ++round) {
+    SimProcess& process = world_.start_process(host_, "process");
+    ASSERT_TRUE(process.file_system().write_atomically("/first", "1").ok());
+    ASSERT_TRUE(process.file_system().write_atomically("/second", "2").ok());
+    world_.crash_host(host_);
+    const auto files = host_.disk.files().files();
+    EXPECT_TRUE(files.contains("/first") || !files.contains("/second"));
+    taken_back += files.contains("/second.part") ? 1 : 0;
+    for (const auto& [path, content] : files) ASSERT_TRUE(host_.disk.files().remove(path).ok());
+  }
+  EXPECT_GT(taken_back, 0u);
+  EXPECT_LT(taken_back, 20u);
+}
+
+TEST_F(SimWorldTest, RenamesOnTheFileServerAndOldOnesStay) {
+  ASSERT_TRUE(process_.file_system().create_directories("/shared").ok());
+  ASSERT_TRUE(process_.file_system().write_atomically("/old", "1").ok());
+  world_.queue().run_until(TimePoint(10s));
+  ASSERT_TRUE(process_.file_system().write_atomically("/shared/new", "2").ok());
+  world_.crash_host(host_);
+  EXPECT_EQ(host_.disk.files().files().at("/old"), "1");
+  EXPECT_EQ(world_.shared().files().files().at("/shared/new"), "2");
+}
+
+TEST_F(SimWorldTest, FullDiskTakesAPartAndNamesThePathUntilItHeals) {
+  auto file = process_.file_system().create("/log");
+  ASSERT_TRUE(file.ok());
+  host_.disk.fill(1s);
+  const Status status = (*file)->append("content");
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("/log"));
+  EXPECT_THAT(std::string("content"), StartsWith(host_.disk.files().files().at("/log")));
+  EXPECT_FALSE((*file)->sync().ok());
+  EXPECT_FALSE(process_.file_system().create("/other").ok());
+  EXPECT_FALSE(process_.file_system().rename("/log", "/moved").ok());
+  EXPECT_TRUE(process_.file_system().info("/log").ok());
+  world_.queue().run_until(TimePoint(2s));
+  EXPECT_TRUE(process_.file_system().rename("/log", "/moved").ok());
+}
+
+TEST_F(SimWorldTest, RefusesSoManyOperationsOnAPath) {
+  host_.disk.refuse(FileOperation::kCreate, "/a", 2);
+  EXPECT_FALSE(process_.file_system().create("/a").ok());
+  EXPECT_TRUE(process_.file_system().create("/b").ok());
+  EXPECT_THAT(process_.file_system().create("/a").status().message(), HasSubstr("/a"));
+  EXPECT_TRUE(process_.file_system().create("/a").ok());
+  EXPECT_EQ(host_.disk.refusals(), 2u);
+}
+
+TEST_F(SimWorldTest, StalledThreadGoesOnWithWhatWaitsWhileOthersRun) {
+  SimExecutor& stalled = process_.add_executor();
+  SimExecutor& other = process_.add_executor();
+  std::vector<TimePoint> ran;
+  stalled.stall(5s);
+  stalled.post("late", [&] { ran.push_back(world_.queue().now()); });
+  other.post("soon", [&] { ran.push_back(world_.queue().now()); });
+  world_.queue().run_until(TimePoint(10s));
+  ASSERT_EQ(ran.size(), 2u);
+  EXPECT_LT(ran[0], TimePoint(1s));
+  EXPECT_GE(ran[1], TimePoint(5s));
 }
 
 class Program {

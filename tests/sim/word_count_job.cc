@@ -28,23 +28,25 @@ std::string text_of_file(uint32_t file) {
   return text;
 }
 
-void build_word_count(Environment& env) {
-  env.from_source(text_files({"/in"}))
+void build_word_count(const std::string& output, Environment& env) {
+  env.from_source(text_files({"/shared/in"}))
       .flat_map([](const std::string& line, Collector<WordCount>& out) {
         std::istringstream words(line);
         for (std::string word; words >> word;) out.collect(WordCount{word, 1});
       })
       .key_by(&WordCount::word)
       .sum(&WordCount::count, Emit::final)
-      .sink_to(file_sink<WordCount>("/out", [](const WordCount& counted, std::string& line) {
+      .sink_to(file_sink<WordCount>(output, [](const WordCount& counted, std::string& line) {
         line += counted.word + ' ' + std::to_string(counted.count);
       }));
 }
 
 }  // namespace
 
-SimJob word_count_job() {
-  SimJob job{.name = "word_count", .builder = build_word_count};
+SimJob word_count_job(const std::string& output) {
+  SimJob job{.name = "word_count",
+             .builder = [output](Environment& env) { build_word_count(output, env); },
+             .output = output};
   job.build.parallelism = 4;
   job.build.configuration["source.file.split-size"] = "500";
   std::map<std::string, uint64_t> counts;
@@ -52,7 +54,7 @@ SimJob word_count_job() {
     const std::string content = text_of_file(file);
     std::istringstream text(content);
     for (std::string word; text >> word;) ++counts[word];
-    job.inputs["/in/" + std::to_string(file) + ".txt"] = content;
+    job.inputs["/shared/in/" + std::to_string(file) + ".txt"] = content;
   }
   for (const auto& [word, count] : counts)
     job.expected.push_back(word + ' ' + std::to_string(count));

@@ -121,6 +121,54 @@ TEST(VerifyRecordingTest, CatchesChancePastDecisions) {
   EXPECT_THAT(verify(harness).message(), HasSubstr("other elements"));
 }
 
+/// Writes each number to a file, with a suffix.
+task_test::MakeFunctions file_writer(std::function<std::string()> suffix) {
+  return [suffix = std::move(suffix)] {
+    const auto file = std::make_shared<std::unique_ptr<WritableFile>>();
+    FunctionOperator::Functions functions;
+    functions.open = [file](OperatorContext& context, RecordReceiver&) {
+      *file = context.files().create("/written").value();
+    };
+    functions.process = [file, suffix](uint64_t number, OperatorContext&, RecordReceiver&) {
+      ASSERT_TRUE((*file)->append(std::to_string(number) + suffix()).ok());
+    };
+    functions.finish = [file](OperatorContext&, RecordReceiver&) { return (*file)->close().ok(); };
+    return functions;
+  };
+}
+
+TEST(VerifyRecordingTest, FindsTheSameFilesOfATaskThatEndedAndOfOneThatWasCancelled) {
+  for (const bool to_the_end : {true, false}) {
+    Harness harness(options_of(file_writer([] { return "\n"; })));
+    live(harness, to_the_end);
+    const Status status = verify(harness);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    const RecordedFiles& files = harness.recorder.recordings().at(task_test::kAttempt)->files;
+    ASSERT_TRUE(files.contains("/written"));
+    EXPECT_EQ(files.at("/written").content, harness.files.files().at("/written"));
+    EXPECT_EQ(files.at("/written").closed, to_the_end);
+  }
+}
+
+TEST(VerifyRecordingTest, CatchesOtherBytesInAFile) {
+  const auto chance = make_seeded_random(9);
+  Harness harness(options_of(file_writer([&] { return std::to_string(chance->next()); })));
+  live(harness);
+  EXPECT_THAT(verify(harness).message(), HasSubstr("other bytes to /written"));
+}
+
+TEST(VerifyRecordingTest, CatchesAFileThatIsLongerThanWhatWasClosed) {
+  Harness harness(options_of(file_writer([] { return "\n"; })));
+  live(harness);
+  harness.task->request_cancel();
+  harness.run();
+  TaskRecording recording = *harness.recorder.recordings().at(task_test::kAttempt);
+  recording.files.at("/written").content.pop_back();
+  const Status status =
+      verify_recording(recording, *harness.job.graph, harness.job.built, harness.files);
+  EXPECT_THAT(status.message(), HasSubstr("other bytes"));
+}
+
 /// Passes calls on; mutants change one.
 class MutantDecisions : public Decisions {
  public:

@@ -204,9 +204,10 @@ std::vector<ChannelPosition> FeedGate::positions() const {
 Harness::Harness(const TestJob::Options& options) : Harness(options, WithoutTask()) {
   auto decisions = std::make_unique<LiveDecisions>(clock, make_seeded_random(1),
                                                    recorder.decision_log(kAttempt, {}));
-  task = std::make_unique<StreamTask>(StreamTask::Options{kAttempt, job.graph, job.built, {}},
-                                      StreamTask::Environment{clock, files, nullptr, states},
-                                      std::move(decisions));
+  task = std::make_unique<StreamTask>(
+      StreamTask::Options{kAttempt, job.graph, job.built, {}},
+      StreamTask::Environment{clock, recorder.record(kAttempt, files), nullptr, states},
+      std::move(decisions));
   connect(options);
 }
 
