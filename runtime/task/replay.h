@@ -25,7 +25,7 @@ class ReplayGate final : public InputGate {
   void ready(std::vector<uint32_t>* producers) override;
   std::optional<Element> take_from(uint32_t producer) override;
   bool ended() const override;
-  Status status() const override { return Status(); }
+  Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_read() const override { return records_; }
   uint64_t bytes_read() const override { return bytes_; }

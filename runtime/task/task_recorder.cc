@@ -27,7 +27,7 @@ class RecordingGate final : public InputGate {
     if (alive_()) to_.ended = ended;
     return ended;
   }
-  Status status() const override { return gate_->status(); }
+  Status reattach(const Move& move) override { return gate_->reattach(move); }
   std::vector<ChannelPosition> positions() const override { return gate_->positions(); }
   uint64_t records_read() const override { return gate_->records_read(); }
   uint64_t bytes_read() const override { return gate_->bytes_read(); }
