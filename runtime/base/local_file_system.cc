@@ -153,8 +153,10 @@ class LocalFileSystem final : public FileSystem {
   }
 
   Status rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) return from_errno(from, errno);
-    return Status();
+    if (::rename(from.c_str(), to.c_str()) == 0) return Status();
+    if (errno == ENOTEMPTY || errno == EEXIST)
+      return failed_precondition(to + ": directory not empty");
+    return from_errno(from, errno);
   }
 
   Status remove(const std::string& path) override {

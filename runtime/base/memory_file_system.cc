@@ -18,6 +18,11 @@ std::string parent_of(const std::string& path) {
   return slash == path.npos || slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool is_inside(const std::string& path, const std::string& directory) {
+  return path == directory || (path.size() > directory.size() && path.starts_with(directory) &&
+                               path[directory.size()] == '/');
+}
+
 Status missing(const std::string& path) { return not_found(path + ": no such file or directory"); }
 
 }  // namespace
@@ -151,13 +156,48 @@ Status MemoryFileSystem::create_new_directory(const std::string& path) {
 
 Status MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   std::lock_guard lock(mutex_);
-  const auto it = files_.find(normal(from));
+  const std::string source = normal(from);
+  const std::string target = normal(to);
+  if (!is_directory(parent_of(target))) return missing(to);
+  if (is_directory(source)) return rename_directory(source, target);
+  const auto it = files_.find(source);
   if (it == files_.end()) return missing(from);
-  if (!is_directory(parent_of(normal(to)))) return missing(to);
+  if (is_directory(target)) return failed_precondition(to + ": is a directory");
   Content content = it->second;
   files_.erase(it);
-  files_[normal(to)] = std::move(content);
+  files_[target] = std::move(content);
   return Status();
+}
+
+Status MemoryFileSystem::rename_directory(const std::string& from, const std::string& to) {
+  if (from == to) return Status();
+  if (is_inside(to, from)) return invalid_argument(from + ": cannot be moved into itself");
+  if (files_.contains(to)) return not_found(to + ": not a directory");
+  if (has_entries(to)) return failed_precondition(to + ": directory not empty");
+  const auto move_all = [&](auto& entries) {
+    std::decay_t<decltype(entries)> moved;
+    for (auto it = entries.lower_bound(from); it != entries.end() && it->first.starts_with(from);) {
+      const auto here = it++;
+      if (is_inside(here->first, from)) moved.insert(entries.extract(here));
+    }
+    while (!moved.empty()) {
+      auto entry = moved.extract(moved.begin());
+      entry.key() = to + entry.key().substr(from.size());
+      entries.erase(entry.key());
+      entries.insert(std::move(entry));
+    }
+  };
+  move_all(files_);
+  move_all(directories_);
+  return Status();
+}
+
+bool MemoryFileSystem::has_entries(const std::string& directory) const {
+  const auto below = [&](const auto& entry) {
+    return entry.first != "/" && parent_of(entry.first) == directory;
+  };
+  return std::any_of(files_.begin(), files_.end(), below) ||
+         std::any_of(directories_.begin(), directories_.end(), below);
 }
 
 Status MemoryFileSystem::remove(const std::string& path) {
@@ -172,29 +212,19 @@ Status MemoryFileSystem::remove(const std::string& path) {
 Status MemoryFileSystem::remove_all(const std::string& path) {
   std::lock_guard lock(mutex_);
   const std::string at = normal(path);
-  const auto inside = [&](const std::string& other) {
-    return other == at ||
-           (other.size() > at.size() && other.starts_with(at) && other[at.size()] == '/');
-  };
   std::erase_if(files_, [&](const auto& entry) {
-    if (!inside(entry.first)) return false;
+    if (!is_inside(entry.first, at)) return false;
     used_ -= std::min<uint64_t>(used_, entry.second->size());
     return true;
   });
-  std::erase_if(directories_, [&](const auto& entry) { return inside(entry.first); });
+  std::erase_if(directories_, [&](const auto& entry) { return is_inside(entry.first, at); });
   return Status();
 }
 
 Status MemoryFileSystem::remove_empty_directory(const std::string& path) {
   std::lock_guard lock(mutex_);
   const std::string at = normal(path);
-  const auto below = [&](const auto& entry) {
-    return parent_of(entry.first) == at && entry.first != "/";
-  };
-  if (std::any_of(files_.begin(), files_.end(), below) ||
-      std::any_of(directories_.begin(), directories_.end(), below)) {
-    return failed_precondition(path + ": directory not empty");
-  }
+  if (has_entries(at)) return failed_precondition(path + ": directory not empty");
   directories_.erase(at);
   return Status();
 }

@@ -40,6 +40,8 @@ class MemoryFileSystem final : public FileSystem {
   Status append(const Content&, const std::string& path, std::string_view bytes);
   void add_parents(const std::string& path);
   bool is_directory(const std::string& path) const;
+  bool has_entries(const std::string& directory) const;
+  Status rename_directory(const std::string& from, const std::string& to);
 
   mutable std::mutex mutex_;
   std::map<std::string, Content> files_;

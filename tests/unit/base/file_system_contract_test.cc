@@ -85,6 +85,35 @@ TEST_P(FileSystemContractTest, RenameReplacesAndIsSeenAtOnce) {
   EXPECT_FALSE(files_->info(root_ + "/new").ok());
 }
 
+TEST_P(FileSystemContractTest, RenamesADirectoryToANewOrEmptyOne) {
+  ASSERT_TRUE(files_->create_directories(root_ + "/a/b").ok());
+  write("a/one", "1");
+  write("a/b/two", "2");
+  write("a-longer", "not in it");
+  ASSERT_TRUE(files_->create_directories(root_ + "/empty").ok());
+  for (const auto& [from, to] : {std::pair("/a", "/new"), std::pair("/new", "/empty")}) {
+    ASSERT_TRUE(files_->rename(root_ + from, root_ + to).ok());
+    EXPECT_FALSE(files_->info(root_ + from).ok());
+    EXPECT_EQ(*files_->read_all(root_ + to + "/one"), "1");
+    EXPECT_EQ(*files_->read_all(root_ + to + "/b/two"), "2");
+  }
+  EXPECT_EQ(files_->list(root_)->size(), 2u);
+}
+
+TEST_P(FileSystemContractTest, RenamesNoDirectoryOverWhatIsThere) {
+  ASSERT_TRUE(files_->create_directories(root_ + "/a").ok());
+  ASSERT_TRUE(files_->create_directories(root_ + "/full").ok());
+  write("a/one", "1");
+  write("full/two", "2");
+  EXPECT_EQ(files_->rename(root_ + "/a", root_ + "/full").code(), StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(files_->rename(root_ + "/a", root_ + "/full/two").ok());
+  EXPECT_FALSE(files_->rename(root_ + "/a", root_ + "/a/inside").ok());
+  EXPECT_FALSE(files_->rename(root_ + "/full/two", root_ + "/a").ok());
+  EXPECT_EQ(files_->rename(root_ + "/a", root_ + "/none/b").code(), StatusCode::kNotFound);
+  EXPECT_EQ(*files_->read_all(root_ + "/a/one"), "1");
+  EXPECT_EQ(*files_->read_all(root_ + "/full/two"), "2");
+}
+
 TEST_P(FileSystemContractTest, ClaimsANewDirectoryOnce) {
   EXPECT_TRUE(files_->create_new_directory(root_ + "/x/y").ok());
   EXPECT_EQ(files_->create_new_directory(root_ + "/x/y").code(), StatusCode::kAlreadyExists);
