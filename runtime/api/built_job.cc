@@ -9,25 +9,6 @@
 namespace freshet {
 namespace {
 
-Result<std::shared_ptr<const BuiltJob>> build_once(const std::string& name,
-                                                   const std::function<void(Environment&)>& builder,
-                                                   const BuildOptions& options) {
-  const std::string job = "job '" + name + "'";
-  try {
-    Environment environment(name, options);
-    builder(environment);
-    auto built = environment.finish();
-    if (!built.ok()) return built.status().with_context(job);
-    return built;
-  } catch (const UsageError& error) {
-    return invalid_argument(job + ": " + error.what());
-  } catch (const std::exception& error) {
-    return user_error(job + " threw while it was built: " + error.what());
-  } catch (...) {
-    return user_error(job + " threw something that is no std::exception while it was built");
-  }
-}
-
 /// Says where the first difference is, for people.
 std::string difference(const BuiltJob& first, const BuiltJob& second) {
   if (first.name() != second.name()) {
@@ -62,11 +43,29 @@ bool same(const BuiltJob& first, const BuiltJob& second) {
 Result<std::shared_ptr<const BuiltJob>> build_job(const std::string& name,
                                                   const std::function<void(Environment&)>& builder,
                                                   const BuildOptions& options) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const BuiltJob> first, build_once(name, builder, options));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const BuiltJob> second,
-                   build_once(name, builder, options));
+  const std::string job = "job '" + name + "'";
+  try {
+    Environment environment(name, options);
+    builder(environment);
+    auto built = environment.finish();
+    if (!built.ok()) return built.status().with_context(job);
+    return built;
+  } catch (const UsageError& error) {
+    return invalid_argument(job + ": " + error.what());
+  } catch (const std::exception& error) {
+    return user_error(job + " threw while it was built: " + error.what());
+  } catch (...) {
+    return user_error(job + " threw something that is no std::exception while it was built");
+  }
+}
+
+Result<std::shared_ptr<const BuiltJob>> build_twice(JobModule& module,
+                                                    const BuildOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const BuiltJob> first, module.build(options));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BuiltJob> second, module.build(options));
   if (!same(*first, *second)) {
-    return user_error("job '" + name + "': its builder builds differently the second time (" +
+    return user_error("job '" + first->name() +
+                      "': its builder builds differently the second time (" +
                       difference(*first, *second) +
                       "); it must not depend on clocks, files, random numbers or static variables");
   }

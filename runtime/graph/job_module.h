@@ -52,8 +52,9 @@ class JobModule {
  public:
   virtual ~JobModule() = default;
 
-  /// Runs the user's builder. What it throws, a second build that differs from the first, a bad
-  /// argument: kUserError or kInvalidArgument with the builder's words.
+  /// Runs the user's builder, once. What it throws, a bad argument: kUserError or kInvalidArgument
+  /// with the builder's words. Whether it builds the same again is for the client to see, before it
+  /// submits; everybody else compares the fingerprint with what was submitted.
   virtual Result<std::shared_ptr<const BuiltJob>> build(const BuildOptions&) = 0;
 };
 

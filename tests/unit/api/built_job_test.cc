@@ -64,13 +64,14 @@ TEST(BuildJobTest, RefusesArgumentsThatNobodyAsksFor) {
 TEST(BuildJobTest, RefusesABuilderThatBuildsDifferentlyTheSecondTime) {
   const auto expect_refused = [](auto change, const std::string& part) {
     int builds = 0;
-    const Status status = refusal([&](Environment& env) {
+    InProcessModule module("bad", [&](Environment& env) {
       auto stream = env.from_source(elements(std::vector<int64_t>{1})).map([](const int64_t& v) {
         return v;
       });
       change(env, stream, ++builds == 2);
       stream.sink_to(discard_sink<int64_t>());
     });
+    const Status status = build_twice(module, BuildOptions()).status();
     EXPECT_EQ(status.code(), StatusCode::kUserError);
     EXPECT_NE(status.message().find("differently the second time"), std::string::npos)
         << status.message();
@@ -94,6 +95,18 @@ TEST(BuildJobTest, RefusesABuilderThatBuildsDifferentlyTheSecondTime) {
         if (again) s = s.filter([](const int64_t&) { return true; });
       },
       "operators, then");
+}
+
+TEST(BuildJobTest, RunsTheBuilderOnceAndTwiceForAClient) {
+  int builds = 0;
+  InProcessModule module("small", [&](Environment& env) {
+    builds++;
+    small_job(env);
+  });
+  EXPECT_TRUE(module.build(BuildOptions()).ok());
+  EXPECT_EQ(builds, 1);
+  EXPECT_TRUE(build_twice(module, BuildOptions()).ok());
+  EXPECT_EQ(builds, 3);
 }
 
 TEST(InProcessModuleLoaderTest, FindsModulesByTheLastComponentOfThePath) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/api/abi.h"
+#include "runtime/api/built_job.h"
 #include "runtime/testing/operator_harness.h"
 
 namespace freshet {
@@ -120,7 +121,7 @@ TEST_F(DlModuleLoaderTest, ReportsWhatABuilderThrows) {
 }
 
 TEST_F(DlModuleLoaderTest, RefusesABuilderThatBuildsDifferentlyTheSecondTime) {
-  const Status status = load("test_job_changing")->build(BuildOptions()).status();
+  const Status status = build_twice(*load("test_job_changing"), BuildOptions()).status();
   EXPECT_EQ(status.code(), StatusCode::kUserError);
   EXPECT_TRUE(contains(status.message(), "differently the second time")) << status.message();
 }
