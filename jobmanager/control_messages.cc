@@ -172,6 +172,7 @@ std::string encode(const job_commands::DeployTasks& command, const JobMaster& jo
   proto::Envelope envelope;
   proto::DeployTasks* message = envelope.mutable_deploy_tasks();
   write_job_information(job, message->mutable_job());
+  message->set_check(command.check);
   for (const auto& group : command.groups) write_group(*group, resources, message->add_groups());
   for (const job_commands::TaskDeployment& task : command.tasks) {
     proto::TaskDeployment* to = message->add_tasks();

@@ -13,8 +13,12 @@ using job_commands::GateGroup;
 
 class DeploymentBuilder {
  public:
-  DeploymentBuilder(const ExecutionGraph& graph, JobId job)
-      : graph_(graph), job_(job), groups_(graph.group_count()), places_(graph.group_count()) {}
+  DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check)
+      : graph_(graph),
+        job_(job),
+        check_(check),
+        groups_(graph.group_count()),
+        places_(graph.group_count()) {}
 
   std::vector<DeployTasks> build() {
     std::map<TaskManagerId, size_t> message_of;
@@ -24,7 +28,7 @@ class DeploymentBuilder {
       const TaskManagerId to = graph_.at(i).task_manager;
       const auto [it, added] = message_of.try_emplace(to, messages.size());
       if (added) {
-        messages.push_back({to, {}, {}});
+        messages.push_back({to, {}, {}, check_});
         tasks_of.emplace_back();
       }
       tasks_of[it->second].push_back(i);
@@ -84,6 +88,7 @@ class DeploymentBuilder {
 
   const ExecutionGraph& graph_;
   const JobId job_;
+  const bool check_;
   std::vector<std::shared_ptr<const GateGroup>> groups_;  // By index of the group, once needed.
   std::vector<std::pair<uint32_t, uint32_t>> places_;     // Message number, place in that message.
   uint32_t message_number_ = 0;
@@ -91,8 +96,8 @@ class DeploymentBuilder {
 
 }  // namespace
 
-std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job) {
-  return DeploymentBuilder(graph, job).build();
+std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job, bool check) {
+  return DeploymentBuilder(graph, job, check).build();
 }
 
 }  // namespace freshet

@@ -9,7 +9,8 @@ namespace freshet {
 
 /// One message for each TaskManager that was assigned attempts, in the order of the first one. What
 /// several tasks share is made once, for all TaskManagers: cost and size follow subtasks and
-/// groups, never pairs.
-std::vector<job_commands::DeployTasks> build_deployment(const ExecutionGraph&, JobId job);
+/// groups, never pairs. `check` is passed on.
+std::vector<job_commands::DeployTasks> build_deployment(const ExecutionGraph&, JobId job,
+                                                        bool check);
 
 }  // namespace freshet

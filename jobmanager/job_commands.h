@@ -51,6 +51,7 @@ struct DeployTasks {
   TaskManagerId to;
   std::vector<std::shared_ptr<const GateGroup>> groups;
   std::vector<TaskDeployment> tasks;
+  bool check = false;  // Operators are checked before their tasks start.
 };
 
 struct CancelTasks {

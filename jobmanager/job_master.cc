@@ -79,7 +79,7 @@ void JobMaster::deploy_if_possible(TimePoint, JobCommands& commands) {
     place(vertex, first_slot_of_vertex_[vertex.id.value]);
   }
   move(JobState::kRunning);
-  for (auto& message : build_deployment(graph_, id())) {
+  for (auto& message : build_deployment(graph_, id(), !deployed_once_)) {
     LOG_INFO("tasks_deployed", {{"job", id()},
                                 {"task_manager", message.to},
                                 {"attempt", message.tasks.front().attempt.attempt},
@@ -97,6 +97,11 @@ void JobMaster::place(const JobVertex& vertex, uint32_t first_slot) {
     graph_.move(index, TaskState::kDeploying);
     deployed_[slot.task_manager].push_back(index);
   }
+}
+
+bool JobMaster::all_have_run() const {
+  return graph_.count(TaskState::kRunning) + graph_.count(TaskState::kEndOfData) ==
+         graph_.task_count();
 }
 
 std::string JobMaster::describe_slots() const {
@@ -232,6 +237,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
       while (execution->state != report.state) {
         graph_.move(index, static_cast<TaskState>(static_cast<uint8_t>(execution->state) + 1));
       }
+      deployed_once_ = deployed_once_ || all_have_run();
       if (report.state == TaskState::kEndOfData) {
         on_end_of_data(now, index, std::move(report.committables), commands);
       }

@@ -131,6 +131,7 @@ class JobMaster {
   void wait_for_slots(TimePoint now);
   void deploy_if_possible(TimePoint now, JobCommands&);
   void place(const JobVertex&, uint32_t first_slot);
+  bool all_have_run() const;
 
   bool matters(const PendingLoss&) const;
   void fail_for_losses(TimePoint now, JobCommands&);
@@ -155,6 +156,7 @@ class JobMaster {
   JobState state_ = JobState::kCreated;
   Status cause_;
   uint32_t restarts_ = 0;
+  bool deployed_once_ = false;  // All tasks of one deployment have run.
 
   uint32_t slots_required_ = 0;
   std::vector<uint32_t> first_slot_of_vertex_;  // Vertices of one slot sharing group have the same.

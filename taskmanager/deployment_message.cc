@@ -146,6 +146,7 @@ Result<JobInformation> parse_job_information(const proto::JobInformation& proto)
 Result<Deployment> parse_deployment(const proto::DeployTasks& proto, uint32_t slots) {
   Deployment deployment;
   ASSIGN_OR_RETURN(deployment.job, parse_job_information(proto.job()));
+  deployment.check = proto.check();
   std::vector<std::shared_ptr<const GateGroup>> groups;
   for (const proto::GateGroup& group : proto.groups()) {
     ASSIGN_OR_RETURN(auto parsed, parse_group(group, *deployment.job.graph));

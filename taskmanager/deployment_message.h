@@ -54,6 +54,7 @@ struct TaskDeployment {
 struct Deployment {
   JobInformation job;
   std::vector<TaskDeployment> tasks;
+  bool check = false;  // Operators are checked before their tasks start.
 };
 
 /// What came from the network, checked: everything that names something names something that

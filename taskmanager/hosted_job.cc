@@ -43,12 +43,13 @@ BuiltResult build_and_compare(JobModule& module, const JobInformation& informati
   return built;
 }
 
-Status check_vertex(const JobVertex& vertex, const BuiltJob& built, FileSystem& files) {
+Status check_vertex(const JobVertex& vertex, const JobId& job, const BuiltJob& built,
+                    FileSystem& files) {
   for (const ChainedOperator& chained : vertex.operators) {
     const auto factory = built.operator_factory(chained.id);
     if (factory == nullptr)
       return invalid_argument("the module has no operator '" + chained.name + "'");
-    const Status status = caught([&] { return factory->check(files); });
+    const Status status = caught([&] { return factory->check(job, files); });
     if (!status.ok())
       return invalid_argument("operator '" + chained.name + "': " + status.message());
   }
@@ -130,11 +131,11 @@ void HostedJob::end_prepare(const Status& status) {
 void HostedJob::check(std::set<VertexId> vertices, CheckDone done) {
   run_on_io<std::map<VertexId, Status>>(
       "check_operators",
-      [vertices = std::move(vertices), graph = information_.graph, built = built_,
-       &files = environment_.files] {
+      [vertices = std::move(vertices), id = information_.id, graph = information_.graph,
+       built = built_, &files = environment_.files] {
         std::map<VertexId, Status> failed;
         for (VertexId vertex : vertices) {
-          Status status = check_vertex(graph->vertices[vertex.value], *built, files);
+          Status status = check_vertex(graph->vertices[vertex.value], id, *built, files);
           if (!status.ok()) failed.emplace(vertex, std::move(status));
         }
         return failed;

@@ -84,13 +84,12 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
       lose(refused.with_context("the JobManager refuses the connection"));
       return Status();
     }
-    state_ = State::kRegistering;
-    proto::Envelope registration;
-    handler_.fill_registration(&registration, channel_->local_address());
-    channel_->send(registration.SerializeAsString());
-    set_timer(options_.connect_timeout, "registration_timeout", &JobManagerLink::give_up_waiting);
+    state_ = State::kGreeted;
+    main_.cancel(timer_);
+    handler_.on_greeted(envelope.hello_reply().job_manager_epoch());
     return Status();
   }
+  if (state_ == State::kGreeted) return data_loss("a message before the registration");
   if (state_ == State::kRegistering) {
     if (!envelope.has_register_reply()) return data_loss("no answer to the registration");
     const proto::RegisterReply& reply = envelope.register_reply();
@@ -111,6 +110,15 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
   }
   if (envelope.has_heartbeat_reply()) return Status();
   return handler_.on_message(envelope);
+}
+
+void JobManagerLink::register_now() {
+  if (state_ != State::kGreeted) return;
+  state_ = State::kRegistering;
+  proto::Envelope registration;
+  handler_.fill_registration(&registration, channel_->local_address());
+  channel_->send(registration.SerializeAsString());
+  set_timer(options_.connect_timeout, "registration_timeout", &JobManagerLink::give_up_waiting);
 }
 
 void JobManagerLink::beat() {

@@ -20,13 +20,16 @@ class Envelope;
 /// for ever.
 ///
 /// Belongs to the mailbox' thread; all calls of the handler come there, none inside a call of it
-/// but of start() and stop().
+/// but of start(), register_now() and stop().
 class JobManagerLink final : public MessageChannel::Handler,
                              public std::enable_shared_from_this<JobManagerLink> {
  public:
   class Handler {
    public:
     virtual ~Handler() = default;
+    /// The JobManager answered the greeting; `epoch` differs for each one that was started. It
+    /// hears no more before register_now(), which may be called at once.
+    virtual void on_greeted(uint64_t epoch) = 0;
     /// `local`: of this end of the connection, which is how peers reach this machine.
     virtual void fill_registration(proto::Envelope*, const Address& local) = 0;
     virtual void fill_heartbeat(proto::Envelope*) = 0;
@@ -51,6 +54,10 @@ class JobManagerLink final : public MessageChannel::Handler,
   void start() { connect(); }
   void try_again();
 
+  /// The answer to on_greeted(). Ignored when the connection was lost meanwhile: on_greeted() comes
+  /// again.
+  void register_now();
+
   /// Unregisters and ends it for good: `done` runs when what was sent before has left. The handler
   /// is not called any more.
   void stop(std::function<void()> done);
@@ -66,7 +73,15 @@ class JobManagerLink final : public MessageChannel::Handler,
   void on_closed(const std::shared_ptr<MessageChannel>&, const Status& why) override;
 
  private:
-  enum class State { kDisconnected, kConnecting, kGreeting, kRegistering, kRegistered, kStopped };
+  enum class State {
+    kDisconnected,
+    kConnecting,
+    kGreeting,
+    kGreeted,
+    kRegistering,
+    kRegistered,
+    kStopped
+  };
 
   void connect();
   void on_connected(Result<std::shared_ptr<Connection>>);

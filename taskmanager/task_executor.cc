@@ -87,6 +87,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   size_t hosted_tasks() const { return tasks_ ? tasks_->size() : 0; }
 
   // JobManagerLink::Handler
+  void on_greeted(uint64_t epoch) override;
   void fill_registration(proto::Envelope* envelope, const Address& local) override;
   void fill_heartbeat(proto::Envelope* envelope) override;
   void on_registered() override {}
@@ -99,11 +100,12 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
 
  private:
   Status on_deploy(const proto::DeployTasks& message);
-  void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks);
+  void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
   Status on_commit(const proto::Commit& message);
   void on_release(const JobId& id);
   void release_if_empty(const JobId& id);
   void end_session_if_empty();
+  void clean_up_orphans();
   Result<HostedJob*> hosted_job(JobInformation information);
   void send_commit_done(const JobId& job, uint64_t commit_id, const Status& status);
   void send_released(const JobId& job);
@@ -116,12 +118,36 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   std::shared_ptr<HostedTasks> tasks_;
   std::map<JobId, std::shared_ptr<HostedJob>> jobs_;
   std::map<JobId, std::shared_ptr<HostedJob>>
-      releasing_;  // Its last tasks end, or it is cleaned up.
+      releasing_;       // Its last tasks end, or it is cleaned up.
+  uint64_t epoch_ = 0;  // Of the JobManager that the jobs are of; 0: none yet.
+  uint64_t greeted_epoch_ = 0;
+  std::map<JobId, std::shared_ptr<HostedJob>> orphans_;  // Of a session that was lost.
   bool session_lost_ = false;
   bool stopping_ = false;
   std::function<void()> stopped_;
   std::shared_ptr<JobManagerLink> link_;
 };
+
+void TaskExecutor::Impl::on_greeted(uint64_t epoch) {
+  greeted_epoch_ = epoch;
+  if (epoch_ == epoch) orphans_.clear();  // It knows them, and has them cleaned up when they end.
+  clean_up_orphans();
+}
+
+/// Nobody goes on with a job whose JobManager is gone. What it left would be in the way of the next
+/// one, so that no slot is offered before that is removed.
+void TaskExecutor::Impl::clean_up_orphans() {
+  if (orphans_.empty()) {
+    epoch_ = greeted_epoch_;
+    return link_->register_now();
+  }
+  const auto& [id, job] = *orphans_.begin();
+  LOG_INFO("orphaned_job_cleaned_up", {{"job", id}});
+  job->clean_up([this, id = id](const Status&) {
+    orphans_.erase(id);
+    clean_up_orphans();
+  });
+}
 
 void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Address& local) {
   proto::RegisterTaskManager* registration = envelope->mutable_register_task_manager();
@@ -212,19 +238,21 @@ Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
   for (TaskDeployment& task : deployment.tasks) {
     if (tasks_->add(task, !stopping_)) accepted.push_back(std::move(task));
   }
-  job->prepare([this, job, accepted = std::move(accepted)](const Status& status) mutable {
-    if (status.ok()) return start_tasks(job, std::move(accepted));
+  job->prepare([this, job, check = deployment.check,
+                accepted = std::move(accepted)](const Status& status) mutable {
+    if (status.ok()) return start_tasks(job, std::move(accepted), check);
     for (const TaskDeployment& task : accepted) tasks_->fail_before_start(task.attempt, status, {});
   });
   return Status();
 }
 
-void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks) {
+void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks,
+                                     bool check) {
   std::set<VertexId> to_check;
   for (const TaskDeployment& task : tasks) {
     const AttemptId& attempt = task.attempt;
     job->ran(attempt.subtask.vertex);
-    if (attempt.attempt == 0 && attempt.subtask.index == 0) to_check.insert(attempt.subtask.vertex);
+    if (check && attempt.subtask.index == 0) to_check.insert(attempt.subtask.vertex);
   }
   auto start = [this, job, tasks = std::move(tasks)](const std::map<VertexId, Status>& failed) {
     for (const TaskDeployment& task : tasks) {
@@ -329,6 +357,7 @@ void TaskExecutor::Impl::end_session_if_empty() {
   std::set<std::string> hashes;
   for (const auto& [id, job] : jobs_) hashes.insert(job->information().module_hash);
   for (const auto& [id, job] : releasing_) hashes.insert(job->information().module_hash);
+  orphans_.merge(jobs_);
   jobs_.clear();
   releasing_.clear();
   for (const std::string& hash : hashes) modules_.remove_file(hash);

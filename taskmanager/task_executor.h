@@ -20,8 +20,8 @@
 namespace freshet {
 
 /// The TaskManager: registers its slots with the JobManager, runs what it is told to, reports every
-/// state of every task once and in order. When it loses the JobManager it ends all its tasks,
-/// forgets all jobs, and registers anew.
+/// state of every task once and in order. When it loses the JobManager it ends all its tasks and
+/// registers anew; jobs of a JobManager that is gone are cleaned up before that.
 ///
 /// Belongs to the thread of `main`: created, started, stopped and destroyed there. It never blocks;
 /// files, user builders and committers are the I/O executor's, tasks are the runner's.

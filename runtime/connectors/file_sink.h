@@ -12,12 +12,12 @@ namespace freshet {
 std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
                                                          ErasedLineFormat format);
 
-/// One line per record in DIRECTORY/part-<subtask>, exactly once: the files appear when the whole
-/// job has reached its end. Until then they grow in DIRECTORY/.attempt-<n>/, and nothing of an
-/// attempt that failed is left. A subtask without records leaves an empty file.
+/// One line per record in DIRECTORY/part-<subtask>, exactly once: all files appear at once, when
+/// the whole job has reached its end. Until then they grow in DIRECTORY/.attempt-<n>/, and nothing
+/// of an attempt that failed is left. A subtask without records leaves an empty file.
 ///
 /// The directory is made by the job, with its parents; one that exists already is refused before
-/// the job starts.
+/// the job starts. It belongs to one sink of one job.
 template <class T, class Formatter>
 Sink<T> file_sink(std::string directory, Formatter formatter) {
   return {"files", make_file_factory(std::move(directory), erase_format<T>(std::move(formatter)))};

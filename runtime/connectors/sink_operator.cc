@@ -12,8 +12,8 @@ class SinkFactory final : public OperatorFactory {
   std::unique_ptr<Committer> make_committer() const override {
     return parts_.committer ? parts_.committer() : nullptr;
   }
-  Status check(FileSystem& files) const override {
-    return parts_.check ? parts_.check(files) : Status();
+  Status check(const JobId& job, FileSystem& files) const override {
+    return parts_.check ? parts_.check(job, files) : Status();
   }
   void clean_up(const JobId& job, FileSystem& files) const override {
     if (parts_.clean_up) parts_.clean_up(job, files);

@@ -11,7 +11,7 @@ namespace freshet {
 struct SinkParts {
   std::function<std::unique_ptr<Operator>()> writer;
   std::function<std::unique_ptr<Committer>()> committer;
-  std::function<Status(FileSystem&)> check;
+  std::function<Status(const JobId&, FileSystem&)> check;
   std::function<void(const JobId&, FileSystem&)> clean_up;
 };
 

@@ -68,7 +68,9 @@ class EnumeratorFactory final : public OperatorFactory {
     return std::make_unique<SplitEnumerator>(make_());
   }
   bool is_source() const override { return true; }
-  Status check(FileSystem& files) const override { return check_ ? check_(files) : Status(); }
+  Status check(const JobId&, FileSystem& files) const override {
+    return check_ ? check_(files) : Status();
+  }
 
  private:
   std::function<std::unique_ptr<SplitSupply>()> make_;

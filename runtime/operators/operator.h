@@ -130,9 +130,11 @@ class OperatorFactory {
   /// Null for operators that publish nothing.
   virtual std::unique_ptr<Committer> make_committer() const { return nullptr; }
 
-  /// Before the job starts, in the JobManager's first TaskManager: things such as "the output
-  /// directory exists". May block.
-  virtual Status check(FileSystem&) const { return Status(); }
+  /// Before a task of this operator starts, in the TaskManager of its subtask 0; with each
+  /// deployment of the job until all tasks of one have run: things such as "the output directory
+  /// exists". What the job itself left is no reason to refuse. Tasks elsewhere may have started.
+  /// May block.
+  virtual Status check(const JobId&, FileSystem&) const { return Status(); }
 
   /// After the job has ended in whatever way, in every TaskManager that ran one of these operators:
   /// removes what its attempts left unpublished. Another job may use the same places meanwhile.

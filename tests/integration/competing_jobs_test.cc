@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tests/integration/gated_job.h"
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -36,6 +37,26 @@ TEST(CompetingJobsTest, RunOneAfterTheOtherInTheSameSlots) {
     }
   }
   EXPECT_EQ(cluster.log("taskmanager-1").find("still held"), std::string::npos);
+}
+
+TEST(CompetingJobsTest, SecondIsRefusedTheOutputOfTheFirst) {
+  const TemporaryDirectory directory;
+  TestCluster::Options options;
+  options.slots = 4;
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  GatedJob first(cluster, directory.path());
+  ASSERT_TRUE(first.wait_until_in_the_middle()) << first.errors();
+  const std::string words = directory / "more-words";
+  write_words(words, 100, 5);
+  FreshetProcess second(cluster.command("run", word_count(words, first.output())));
+  EXPECT_EQ(second.wait(20s), 1);
+  EXPECT_NE(second.errors().find("output '" + first.output() + "' has unfinished files of job"),
+            std::string::npos)
+      << second.errors();
+  first.open_gate();
+  ASSERT_EQ(first.run().wait(60s), 0) << first.errors();
+  first.expect_exact_result();
 }
 
 }  // namespace

@@ -50,6 +50,10 @@ class FileSinkTest : public testing::Test {
     EXPECT_EQ(payloads.size(), 1u);
     return payloads.at(0);
   }
+  static std::string hidden(const JobId& job, AttemptNumber attempt) {
+    return "/out/.attempt-" + std::to_string(attempt) + "/" + job.to_string();
+  }
+  Status check(const JobId& job = kJob) { return factory_->check(job, files_); }
   Status commit(const std::string& payload) {
     return factory_->make_committer()->commit(payload, files_);
   }
@@ -61,10 +65,10 @@ class FileSinkTest : public testing::Test {
 TEST_F(FileSinkTest, PublishesNothingBeforeTheCommit) {
   const std::string first = write(0, 0, "a");
   const std::string second = write(1, 0, "b");
-  EXPECT_EQ(files_.files(), (Files{{"/out/.attempt-0/.owner-" + kJob.to_string(), ""},
-                                   {"/out/.attempt-0/part-0", "a\n"},
-                                   {"/out/.attempt-0/part-1", "b\n"}}));
+  EXPECT_EQ(files_.files(),
+            (Files{{hidden(kJob, 0) + "/part-0", "a\n"}, {hidden(kJob, 0) + "/part-1", "b\n"}}));
   EXPECT_TRUE(commit(first).ok());
+  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
   EXPECT_TRUE(commit(second).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
   EXPECT_FALSE(files_.info("/out/.attempt-0").ok());
@@ -91,23 +95,23 @@ TEST_F(FileSinkTest, RemovesWhatOlderAttemptsLeft) {
 
 TEST_F(FileSinkTest, SaysWhichFileIsLost) {
   const std::string payload = write(0, 0, "a");
-  ASSERT_TRUE(files_.remove("/out/.attempt-0/part-0").ok());
+  ASSERT_TRUE(files_.remove(hidden(kJob, 0) + "/part-0").ok());
   const Status status = commit(payload);
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_NE(status.message().find("/out/part-0"), std::string::npos) << status.message();
 }
 
-TEST_F(FileSinkTest, SaysWhatIsPublishedAlreadyWhenAPartCannotBe) {
-  const std::string first = write(0, 0, "a");
-  const std::string second = write(1, 0, "b");
-  EXPECT_TRUE(commit(first).ok());
-  ASSERT_TRUE(files_.remove("/out/.attempt-0/part-1").ok());
-  const Status status = commit(second);
-  EXPECT_NE(status.message().find("cannot publish /out/part-1 (1 parts are published already and "
-                                  "stay in '/out')"),
-            std::string::npos)
-      << status.message();
-  EXPECT_EQ(files_.files().at("/out/part-0"), "a\n");
+TEST_F(FileSinkTest, PublishesNothingOverFilesThatSomebodyPutThere) {
+  const std::string payload = write(0, 0, "a");
+  files_.put("/out/notes", "mine");
+  for (int i = 0; i < 2; i++) {
+    const Status status = commit(payload);
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_NE(status.message().find("cannot publish to '/out'"), std::string::npos)
+        << status.message();
+  }
+  factory_->clean_up(kJob, files_);
+  EXPECT_EQ(files_.files(), (Files{{"/out/notes", "mine"}}));
 }
 
 TEST_F(FileSinkTest, RefusesADamagedCommittable) {
@@ -121,7 +125,7 @@ TEST_F(FileSinkTest, LeavesNothingWhenAnAttemptIsCancelled) {
   {
     Writer writer(*factory_, files_, 0, 0);
     writer.write(std::string(100'000, 'x'));
-    EXPECT_EQ(files_.files().size(), 2u);
+    EXPECT_EQ(files_.files().size(), 1u);
   }
   EXPECT_TRUE(files_.files().empty());
   EXPECT_FALSE(files_.info("/out").ok());
@@ -142,26 +146,32 @@ TEST_F(FileSinkTest, CleansUpAfterAJobWithoutResult) {
   (void)write(0, 1, "b");
   factory_->clean_up(kJob, files_);
   EXPECT_TRUE(files_.files().empty());
-  EXPECT_TRUE(factory_->check(files_).ok());
+  EXPECT_TRUE(check().ok());
 }
 
-TEST_F(FileSinkTest, CleansUpNothingOfAnotherJob) {
+TEST_F(FileSinkTest, RefusesTheDirectoryOfAnotherJobUntilThatIsCleanedUp) {
   (void)write(0, 0, "left behind");
   (void)write(0, 1, "left behind");
-  const std::string other = write(0, 2, "other", kOtherJob);
+  const Files before = files_.files();
+  EXPECT_THROW(Writer(*factory_, files_, 0, 0, kOtherJob), std::runtime_error);
+  const Status status = check(kOtherJob);
+  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+  EXPECT_NE(status.message().find("unfinished files of job " + kJob.to_string()), std::string::npos)
+      << status.message();
+  factory_->clean_up(kOtherJob, files_);
+  EXPECT_EQ(files_.files(), before);
   factory_->clean_up(kJob, files_);
-  EXPECT_EQ(files_.files(), (Files{{"/out/.attempt-2/.owner-" + kOtherJob.to_string(), ""},
-                                   {"/out/.attempt-2/part-0", "other\n"}}));
-  EXPECT_TRUE(commit(other).ok());
+  EXPECT_TRUE(files_.files().empty());
+  EXPECT_TRUE(check(kOtherJob).ok());
+  EXPECT_TRUE(commit(write(0, 0, "other", kOtherJob)).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "other\n"}}));
 }
 
-TEST_F(FileSinkTest, RefusesTheDirectoryOfAnAttemptOfAnotherJobUntilThatIsCleanedUp) {
-  (void)write(0, 0, "left behind");
-  EXPECT_THROW(Writer(*factory_, files_, 0, 0, kOtherJob), std::runtime_error);
-  factory_->clean_up(kJob, files_);
-  EXPECT_TRUE(files_.files().empty());
-  EXPECT_TRUE(commit(write(0, 0, "other", kOtherJob)).ok());
+TEST_F(FileSinkTest, WhatTheJobItselfLeftIsNoReasonToRefuse) {
+  (void)write(1, 0, "by a subtask that was faster than the check");
+  EXPECT_TRUE(check().ok());
+  (void)write(0, 3, "by a later attempt");
+  EXPECT_TRUE(check().ok());
 }
 
 TEST_F(FileSinkTest, CleansUpNothingOfAResult) {
@@ -171,11 +181,22 @@ TEST_F(FileSinkTest, CleansUpNothingOfAResult) {
 }
 
 TEST_F(FileSinkTest, RefusesADirectoryThatExists) {
-  EXPECT_TRUE(factory_->check(files_).ok());
+  EXPECT_TRUE(check().ok());
   ASSERT_TRUE(files_.create_directories("/out").ok());
-  const Status status = factory_->check(files_);
-  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
-  EXPECT_NE(status.message().find("'/out'"), std::string::npos) << status.message();
+  const auto expect_refused = [&] {
+    const Status status = check();
+    EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+    EXPECT_EQ(status.message(),
+              "output '/out' exists already; remove it or name another directory");
+  };
+  expect_refused();
+  factory_->clean_up(kJob, files_);
+  expect_refused();
+  files_.put("/out/part-0", "a");
+  expect_refused();
+  ASSERT_TRUE(files_.remove_all("/out").ok());
+  files_.put("/out", "a file");
+  expect_refused();
 }
 
 TEST_F(FileSinkTest, FailsWithThePathWhenTheDiskIsFull) {
@@ -185,7 +206,7 @@ TEST_F(FileSinkTest, FailsWithThePathWhenTheDiskIsFull) {
     writer.write(std::string(100'000, 'x'));
     FAIL() << "wrote more than there is room";
   } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("/out/.attempt-0/part-0"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(hidden(kJob, 0) + "/part-0"), std::string::npos);
   }
 }
 

@@ -172,13 +172,13 @@ TEST(TextFilesTest, FailsWithThePathWhenAFileShrinksOrVanishes) {
 TEST(TextFilesTest, RefusesMissingInputBeforeTheJobStarts) {
   MemoryFileSystem files;
   files.put("/in/a", "one\n");
-  EXPECT_TRUE(text_files({"/in/a"}).enumerator->check(files).ok());
+  EXPECT_TRUE(text_files({"/in/a"}).enumerator->check(JobId(), files).ok());
   for (const std::string missing : {"/in/none", "/in/*.txt", "/none/**"}) {
-    const Status status = text_files({"/in/a", missing}).enumerator->check(files);
+    const Status status = text_files({"/in/a", missing}).enumerator->check(JobId(), files);
     EXPECT_EQ(status.code(), StatusCode::kNotFound);
     EXPECT_NE(status.message().find("'" + missing + "'"), std::string::npos) << status.message();
   }
-  EXPECT_EQ(text_files({}).enumerator->check(files).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(text_files({}).enumerator->check(JobId(), files).code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ uint64_t size_of_deployment(uint32_t parallelism, Partitioning partitioning) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
   uint64_t size = graph.build_steps() + graph.group_count();
-  for (const auto& message : build_deployment(graph, JobId{})) {
+  for (const auto& message : build_deployment(graph, JobId{}, true)) {
     size += message.tasks.size();
     for (const auto& task : message.tasks) size += task.groups.size();
     size += message.groups.size();
@@ -95,7 +95,7 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
-  const auto messages = build_deployment(graph, JobId{});
+  const auto messages = build_deployment(graph, JobId{}, true);
   ASSERT_EQ(messages.size(), 100u);
   for (const auto& message : messages) {
     ASSERT_EQ(message.groups.size(), 1u);

@@ -311,7 +311,10 @@ TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
   first->take();
   report(*first, on_first, TaskState::kCanceled);
   EXPECT_EQ(state_of(id), JobState::kRunning);  // The first one has two slots.
-  EXPECT_EQ(deployment(*first).tasks(0).attempt().attempt(), 1u);
+  const auto again = deployment(*first);
+  EXPECT_EQ(again.tasks(0).attempt().attempt(), 1u);
+  EXPECT_TRUE(on_first.check());
+  EXPECT_TRUE(again.check());  // The first attempt never ran everywhere.
   EXPECT_EQ(get(*user, id).job().restarts(), 1u);
 }
 

@@ -75,6 +75,7 @@ struct Shower {
                             range.attempt, group->task_managers[range.location].value);
       }
     }
+    if (c.check) text += " | check";
     return text;
   }
   std::string operator()(const job_commands::CancelTasks& c) const {

@@ -26,10 +26,11 @@ inline void fill_job(proto::JobInformation* job) {
 
 /// Both tasks of the job, in one slot of the TaskManager at `data`.
 inline proto::Envelope deployment(TaskManagerId task_manager, const Address& data,
-                                  AttemptNumber attempt = 0) {
+                                  AttemptNumber attempt = 0, bool check = false) {
   proto::Envelope envelope;
   proto::DeployTasks* deploy = envelope.mutable_deploy_tasks();
   fill_job(deploy->mutable_job());
+  deploy->set_check(check);
   proto::GateGroup* group = deploy->add_groups();
   proto::TaskManagerLocation* location = group->add_task_managers();
   location->set_task_manager(task_manager.value);

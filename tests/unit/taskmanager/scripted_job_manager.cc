@@ -44,9 +44,11 @@ void ScriptedJobManager::on_message(const std::shared_ptr<MessageChannel>& chann
   proto::Envelope reply;
   if (envelope.has_hello()) {
     to_proto(welcome, reply.mutable_hello_reply()->mutable_status());
+    reply.mutable_hello_reply()->set_job_manager_epoch(epoch);
     if (envelope.hello().role() == proto::Hello::TASK_MANAGER) control_ = channel;
   } else if (envelope.has_register_task_manager()) {
     registrations++;
+    if (on_registration) on_registration();
     registration = envelope.register_task_manager();
     reply.mutable_register_reply()->set_heartbeat_interval_ms(1000);
     reply.mutable_register_reply()->set_heartbeat_timeout_ms(10000);

@@ -38,6 +38,8 @@ class ScriptedJobManager final : public MessageChannel::Handler {
   std::map<std::string, std::string> blobs;
   bool answer_heartbeats = true;
   Status welcome;
+  uint64_t epoch = 1;
+  std::function<void()> on_registration;
   std::vector<proto::Envelope> received;
   proto::RegisterTaskManager registration;  // The last one.
   int registrations = 0;

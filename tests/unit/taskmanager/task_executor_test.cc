@@ -66,9 +66,9 @@ class TaskExecutorTest : public ::testing::Test {
   }
 
   void settle() { main_.advance(2s); }
-  void deploy(AttemptNumber attempt = 0) {
+  void deploy(AttemptNumber attempt = 0, bool check = false) {
     manager_.send(
-        taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address(), attempt));
+        taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address(), attempt, check));
     settle();
   }
   template <class Fill>
@@ -230,16 +230,27 @@ TEST_F(TaskExecutorTest, RefusesABuilderThatBuildsDifferently) {
   EXPECT_EQ(executor_->hosted_tasks(), 0u);
 }
 
-TEST_F(TaskExecutorTest, ChecksASinkBeforeItsFirstAttemptOnly) {
+TEST_F(TaskExecutorTest, ChecksASinkWhenItsDeploymentSaysSo) {
   script_->check = already_exists("/out exists");
   script_->endless = true;
+  const std::string refused = invalid_argument("operator 'sink': /out exists").to_string();
+  for (const AttemptNumber attempt : {0u, 1u}) {
+    deploy(attempt, true);
+    EXPECT_THAT(manager_.states(),
+                Contains("1/0#" + std::to_string(attempt) + " FAILED: " + refused));
+    cancel(attempt);
+  }
+  deploy(2, false);
+  EXPECT_THAT(manager_.states(), Contains("1/0#2 RUNNING"));
+}
+
+TEST_F(TaskExecutorTest, BuildsAJobOnce) {
+  script_->endless = true;
   deploy();
-  EXPECT_THAT(
-      manager_.states(),
-      Contains("1/0#0 FAILED: " + invalid_argument("operator 'sink': /out exists").to_string()));
   cancel();
   deploy(1);
   EXPECT_THAT(manager_.states(), Contains("1/0#1 RUNNING"));
+  EXPECT_EQ(script_->builds, 1u);
 }
 
 TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsNotThere) {
@@ -271,6 +282,32 @@ TEST_F(TaskExecutorTest, EndsItsTasksAndRegistersAnewWhenTheJobManagerIsLost) {
   EXPECT_TRUE(executor_->registered());
   EXPECT_EQ(manager_.received.size(),
             said);  // Nothing of the old registration is said in the new one.
+}
+
+TEST_F(TaskExecutorTest, CleansUpTheJobsOfAJobManagerThatIsGoneBeforeItOffersSlotsAgain) {
+  std::vector<std::string> log;
+  script_->log = &log;
+  script_->endless = true;
+  deploy();
+  manager_.on_registration = [&] { log.push_back("registered"); };
+  manager_.epoch++;
+  manager_.drop();
+  settle();
+  EXPECT_THAT(log, ElementsAre("clean up", "registered"));
+}
+
+TEST_F(TaskExecutorTest, LeavesTheJobsOfAJobManagerThatItOnlyLostSightOfAlone) {
+  std::vector<std::string> log;
+  script_->log = &log;
+  script_->endless = true;
+  deploy();
+  manager_.drop();
+  settle();
+  manager_.epoch++;
+  manager_.drop();
+  settle();
+  EXPECT_EQ(manager_.registrations, 3);
+  EXPECT_THAT(log, IsEmpty());
 }
 
 TEST_F(TaskExecutorTest, TakesAJobManagerThatDoesNotAnswerForLost) {

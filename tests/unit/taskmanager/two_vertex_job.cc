@@ -94,7 +94,9 @@ class Factory final : public OperatorFactory {
   std::unique_ptr<Committer> make_committer() const override {
     return source_ ? nullptr : std::make_unique<LoggingCommitter>(script_);
   }
-  Status check(FileSystem&) const override { return source_ ? Status() : script_->check; }
+  Status check(const JobId&, FileSystem&) const override {
+    return source_ ? Status() : script_->check;
+  }
   void clean_up(const JobId&, FileSystem&) const override {
     if (!source_ && script_->log != nullptr) script_->log->push_back("clean up");
   }
@@ -132,13 +134,14 @@ class Built final : public BuiltJob {
 
 class Module final : public JobModule {
  public:
-  explicit Module(std::shared_ptr<const JobScript> script) : script_(std::move(script)) {}
+  explicit Module(std::shared_ptr<JobScript> script) : script_(std::move(script)) {}
   Result<std::shared_ptr<const BuiltJob>> build(const BuildOptions&) override {
+    script_->builds++;
     return std::shared_ptr<const BuiltJob>(std::make_shared<Built>(script_));
   }
 
  private:
-  const std::shared_ptr<const JobScript> script_;
+  const std::shared_ptr<JobScript> script_;
 };
 
 }  // namespace

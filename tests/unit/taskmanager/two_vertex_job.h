@@ -21,6 +21,7 @@ struct JobScript {
   Status commit;                              // The committer's answer.
   std::vector<uint64_t>* received = nullptr;  // By the sink.
   std::vector<std::string>* log = nullptr;    // Commits and clean-ups.
+  uint64_t builds = 0;                        // Calls of the module's build().
   uint64_t built_differently = 0;             // Changes the graph that the module builds.
 };
 
