@@ -36,7 +36,7 @@ class JobManagerLossTest : public ::testing::Test {
       EXPECT_THAT(cluster_->log(name), HasSubstr("job_manager_lost"));
     }
     job.expect_nothing_visible();
-    EXPECT_FALSE(exists(job.output()));
+    EXPECT_FALSE(exists(job.output())) << run_program("/usr/bin/find", {job.output()}).output;
   }
 
   bool all_tasks_ended(const std::string& name) const {
