@@ -77,6 +77,7 @@ std::vector<OutputDirectory::Owned> OutputDirectory::attempts() const {
 Status OutputDirectory::check() {
   if (name_.empty()) return invalid_argument("the output directory has no name");
   for (const Owned& removed : beside_for("removed")) remove_leftovers_of(removed.owner);
+  for (const Owned& probe : beside_for("probe")) (void)files_.remove_empty_directory(probe.path);
   for (const Owned& emptied : beside_for("emptied")) remove_empty(emptied.owner);
   for (const Owned& result : beside_for("result")) {
     RETURN_IF_ERROR(put_in_place(result.owner)
@@ -88,8 +89,28 @@ Status OutputDirectory::check() {
   if (!info.ok() && info.status().code() != StatusCode::kNotFound) {
     return info.status().with_context("output directory '" + path_ + "'");
   }
+  if (!info.ok()) RETURN_IF_ERROR(check_can_be_made());
   RETURN_IF_ERROR(refuse_what_is_visible());
   return refuse_other_jobs();
+}
+
+/// By making another directory in the nearest one above that is there. Leaves nothing.
+Status OutputDirectory::check_can_be_made() const {
+  std::string above = path_;
+  Result<FileInfo> info = not_found(path_);
+  while (!info.ok() && above.find('/') != std::string::npos) {
+    above.resize(above.rfind('/'));
+    info = files_.info(above.empty() ? "/" : above);
+  }
+  if (info.ok() && !info->is_directory) {
+    return failed_precondition(
+        fmt::format("output '{}' cannot be made: {} is no directory", path_, above));
+  }
+  const std::string place = info.ok() ? above + "/" : std::string();
+  const std::string probe = fmt::format("{}.{}.probe-{}", place, name_, job_);
+  const Status made = files_.create_directories(probe);
+  (void)files_.remove_empty_directory(probe);
+  return made.with_context(fmt::format("output '{}' cannot be made", path_));
 }
 
 Status OutputDirectory::refuse_what_is_visible() const {

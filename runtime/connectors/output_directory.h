@@ -22,6 +22,7 @@ namespace freshet {
 ///   DIR/.attempt-<n>/<job>/.removed          likewise, where no directory can be renamed
 ///   PARENT/.DIR.removed-<job>/               likewise; there until DIR is removed, too
 ///   PARENT/.DIR.emptied-<job>/               there while DIR, with nothing in it, is removed
+///   PARENT/.DIR.probe-<job>/                 shows that DIR can be made; removed at once
 ///
 /// Each step is the rename of one directory, which succeeds for one of those who try. So the same
 /// step may be done at the same time or again by other processes, whichever of them die. See
@@ -33,8 +34,9 @@ class OutputDirectory {
   /// `path` without a slash at its end.
   OutputDirectory(std::string path, const JobId& job, FileSystem& files);
 
-  /// Refuses a directory that exists, unless nothing but attempts of this job is in it. What
-  /// another job was publishing or removing when it was lost, it brings to its end first.
+  /// Refuses a directory that cannot be made, and one that exists unless nothing but attempts of
+  /// this job is in it. What another job was publishing or removing when it was lost, it brings to
+  /// its end first.
   Status check();
 
   /// Makes the directory of an attempt. Refused when another job has files in DIR.
@@ -64,6 +66,7 @@ class OutputDirectory {
   std::string beside(std::string_view purpose) const;
   std::vector<Owned> beside_for(std::string_view purpose) const;
   std::vector<Owned> attempts() const;
+  Status check_can_be_made() const;
   Status refuse_what_is_visible() const;
   Status refuse_other_jobs() const;
   Status put_in_place(const std::string& owner);

@@ -104,6 +104,12 @@ TEST_F(BadInputTest, RefusesAnOutputDirectoryThatExistsAndLeavesItAlone) {
   EXPECT_EQ(read_lines(output_), std::vector<std::string>{"mine"});
 }
 
+TEST_F(BadInputTest, NamesAnOutputDirectoryThatCannotBeMade) {
+  std::vector<std::string> arguments = count(text_);
+  arguments.back() = text_ + "/counts";
+  expect_failure(arguments, {"output '" + text_ + "/counts' cannot be made", "is no directory"});
+}
+
 TEST_F(BadInputTest, RefusesFilesThatAreNoJobModules) {
   for (const std::string& file : {text_, std::string(FRESHET_BINARY)}) {
     expect_failure({file, "--", "--output", output_}, {file});

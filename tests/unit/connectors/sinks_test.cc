@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <stdexcept>
 
@@ -197,6 +198,24 @@ TEST_F(FileSinkTest, RefusesADirectoryThatExists) {
   ASSERT_TRUE(files_.remove_all("/out").ok());
   files_.put("/out", "a file");
   expect_refused();
+}
+
+TEST_F(FileSinkTest, RefusesADirectoryThatCannotBeMadeBeforeTheJobStarts) {
+  const auto files = make_local_file_system();
+  const std::string base = ::testing::TempDir() + "sinks_" + std::to_string(getpid());
+  ASSERT_TRUE(files->create_directories(base).ok());
+  ASSERT_TRUE(files->write_atomically(base + "/text", "").ok());
+  for (const std::string& path :
+       {base + "/text/out", base + "/text/deep/out", std::string("/proc/none/out")}) {
+    const Status status = file_sink<std::string>(path).writer->check(kJob, *files);
+    EXPECT_NE(status.message().find("output '" + path + "' cannot be made"), std::string::npos)
+        << status.message();
+  }
+  EXPECT_TRUE(file_sink<std::string>(base + "/a/b/out").writer->check(kJob, *files).ok());
+  const auto left = files->list(base);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(left->size(), 1u);
+  EXPECT_TRUE(files->remove_all(base).ok());
 }
 
 TEST_F(FileSinkTest, FailsWithThePathWhenTheDiskIsFull) {
