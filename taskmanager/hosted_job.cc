@@ -43,6 +43,13 @@ BuiltResult build_and_compare(JobModule& module, const JobInformation& informati
   return built;
 }
 
+/// Whether the same check may give another answer soon. Everything else fails the job for good.
+bool may_pass_later(const Status& failed) {
+  return failed.code() == StatusCode::kResourceExhausted ||
+         failed.code() == StatusCode::kUnavailable ||
+         failed.code() == StatusCode::kDeadlineExceeded;
+}
+
 Status check_vertex(const JobVertex& vertex, const JobId& job, const BuiltJob& built,
                     FileSystem& files) {
   for (const ChainedOperator& chained : vertex.operators) {
@@ -50,8 +57,10 @@ Status check_vertex(const JobVertex& vertex, const JobId& job, const BuiltJob& b
     if (factory == nullptr)
       return invalid_argument("the module has no operator '" + chained.name + "'");
     const Status status = caught([&] { return factory->check(job, files); });
-    if (!status.ok())
-      return invalid_argument("operator '" + chained.name + "': " + status.message());
+    if (status.ok()) continue;
+    const std::string where = "operator '" + chained.name + "'";
+    if (may_pass_later(status)) return status.with_context(where);
+    return invalid_argument(where + ": " + status.message());
   }
   return Status();
 }

@@ -244,6 +244,20 @@ TEST_F(TaskExecutorTest, ChecksASinkWhenItsDeploymentSaysSo) {
   EXPECT_THAT(manager_.states(), Contains("1/0#2 RUNNING"));
 }
 
+TEST_F(TaskExecutorTest, ChecksAgainWhatMayHelpWhenTriedAgain) {
+  script_->check = resource_exhausted("/out: no space left on device");
+  script_->endless = true;
+  deploy(0, true);
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(from_proto(failed->cause()),
+            resource_exhausted("operator 'sink': /out: no space left on device"));
+  cancel();
+  script_->check = Status();
+  deploy(1, true);
+  EXPECT_THAT(manager_.states(), Contains("1/0#1 RUNNING"));
+}
+
 TEST_F(TaskExecutorTest, BuildsAJobOnce) {
   script_->endless = true;
   deploy();
