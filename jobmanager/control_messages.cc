@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "jobmanager/encoded_fields.h"
 #include "runtime/base/key_groups.h"
 #include "runtime/graph/text_rules.h"
 #include "runtime/proto/control.pb.h"
@@ -17,36 +17,6 @@ constexpr uint32_t kSlotsMax = 65'536;
 constexpr uint64_t kTasksMax = 1 << 20;
 constexpr size_t kTextLengthMax = 4096;
 constexpr size_t kCauseLengthMax = 64 << 10;
-
-void write_job_information(const JobMaster& job, proto::JobInformation* to) {
-  const JobSubmission& submission = job.submission();
-  write(job.id(), to->mutable_job());
-  to->set_name(submission.name);
-  to->set_module_hash(submission.module_hash);
-  to_proto(submission.build, to->mutable_build());
-  to->set_fingerprint(submission.fingerprint);
-  to_proto(submission.graph, to->mutable_graph());
-}
-
-void write_group(const job_commands::GateGroup& group, const ResourceManager& resources,
-                 proto::GateGroup* to) {
-  to->set_dataset(group.dataset.value);
-  for (const TaskManagerId id : group.task_managers) {
-    proto::TaskManagerLocation* location = to->add_task_managers();
-    location->set_task_manager(id.value);
-    const TaskManagerInfo* info = resources.find(id);
-    CHECK(info != nullptr);  // A job loses its slots before anything else is decided.
-    location->set_host(info->data_host);
-    location->set_port(info->data_port);
-  }
-  for (const auto& range : group.producers) {
-    proto::ProducerRange* producers = to->add_producers();
-    producers->set_begin(range.producers.begin);
-    producers->set_end(range.producers.end);
-    producers->set_location(range.location);
-    producers->set_attempt(range.attempt);
-  }
-}
 
 void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) {
   to->set_records_in(progress.records_in);
@@ -167,21 +137,16 @@ Result<JobSubmission> read(const proto::SubmitJob& from) {
   return submission;
 }
 
-std::string encode(const job_commands::DeployTasks& command, const JobMaster& job,
-                   const ResourceManager& resources) {
-  proto::Envelope envelope;
-  proto::DeployTasks* message = envelope.mutable_deploy_tasks();
-  write_job_information(job, message->mutable_job());
-  message->set_check(command.check);
-  for (const auto& group : command.groups) write_group(*group, resources, message->add_groups());
-  for (const job_commands::TaskDeployment& task : command.tasks) {
-    proto::TaskDeployment* to = message->add_tasks();
-    write(task.attempt, to->mutable_attempt());
-    to->set_allocation(task.allocation.value);
-    to->set_slot(task.slot);
-    for (const uint32_t group : task.groups) to->add_groups(group);
-  }
-  return envelope.SerializeAsString();
+std::string encode_job_information(const JobMaster& job) {
+  const JobSubmission& submission = job.submission();
+  proto::JobInformation message;
+  write(job.id(), message.mutable_job());
+  message.set_name(submission.name);
+  message.set_module_hash(submission.module_hash);
+  to_proto(submission.build, message.mutable_build());
+  message.set_fingerprint(submission.fingerprint);
+  to_proto(submission.graph, message.mutable_graph());
+  return message.SerializeAsString();
 }
 
 std::string encode(const job_commands::CancelTasks& command) {
@@ -198,17 +163,18 @@ std::string encode(const job_commands::FinishTasks& command) {
   return envelope.SerializeAsString();
 }
 
-std::string encode(const job_commands::Commit& command, const JobMaster& job) {
-  proto::Envelope envelope;
-  proto::Commit* message = envelope.mutable_commit();
-  message->set_commit_id(command.commit_id);
-  write_job_information(job, message->mutable_job());
+std::string encode(const job_commands::Commit& command, std::string_view job_information) {
+  proto::Commit own;
+  own.set_commit_id(command.commit_id);
   for (const JobCommittable& committable : command.committables) {
-    proto::Committable* to = message->add_committables();
+    proto::Committable* to = own.add_committables();
     to->set_operator_id(committable.operator_id.value);
     to->set_payload(committable.payload);
   }
-  return envelope.SerializeAsString();
+  EncodedFields message;
+  message.add(proto::Commit::kJobFieldNumber, job_information);
+  message.add_all_of(own.SerializeAsString());
+  return message.enclosed(proto::Envelope::kCommitFieldNumber);
 }
 
 std::string encode_release(const JobId& job) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jobmanager/job_commands.h"
@@ -41,13 +42,13 @@ Result<TaskStateReport> read(const proto::TaskStateChanged&);
 ChannelsLostReport read(const proto::ChannelsLost&);
 Result<JobSubmission> read(const proto::SubmitJob&);
 
-/// Whole envelopes, as they are sent. `job` gives the information that all tasks share, `resources`
-/// the addresses.
-std::string encode(const job_commands::DeployTasks&, const JobMaster& job,
-                   const ResourceManager& resources);
+/// What all messages of a job share, without an envelope. It never changes.
+std::string encode_job_information(const JobMaster&);
+
+/// Whole envelopes, as they are sent. See DeploymentEncoder for those of deployments.
 std::string encode(const job_commands::CancelTasks&);
 std::string encode(const job_commands::FinishTasks&);
-std::string encode(const job_commands::Commit&, const JobMaster& job);
+std::string encode(const job_commands::Commit&, std::string_view job_information);
 std::string encode_release(const JobId&);
 
 /// Times are filled in by the caller.

@@ -42,6 +42,8 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
   JobMaster::Options options{id, std::move(submission), slot_timeout};
   auto record = std::make_unique<JobRecord>();
   record->master = std::make_unique<JobMaster>(std::move(options), std::move(backoff));
+  record->information = std::make_shared<const std::string>(
+      control_messages::encode_job_information(*record->master));
   record->submitted = clock_.epoch_millis();
   JobRecord& added = *jobs_.emplace_back(std::move(record));
   const TimePoint now = mailbox_.now();
@@ -148,8 +150,27 @@ JobRecord* JobDispatcher::running(JobId id) {
 }
 
 void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
-  for (const JobCommand& command : commands) carry_out(record, command);
+  std::shared_ptr<DeploymentEncoder> encoder;  // All deployments among them are one.
+  for (JobCommand& command : commands) {
+    if (auto* tasks = std::get_if<job_commands::DeployTasks>(&command)) {
+      if (encoder == nullptr) {
+        encoder =
+            std::make_shared<DeploymentEncoder>(record.information, resources_.task_managers());
+      }
+      deploy(std::move(*tasks), encoder);
+    } else {
+      carry_out(record, command);
+    }
+  }
   after_event(record);
+}
+
+void JobDispatcher::deploy(job_commands::DeployTasks tasks,
+                           std::shared_ptr<DeploymentEncoder> encoder) {
+  const TaskManagerId to = tasks.to;
+  outlet_.make_and_send_to_task_manager(
+      to,
+      [tasks = std::move(tasks), encoder = std::move(encoder)] { return encoder->encode(tasks); });
 }
 
 void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
@@ -158,14 +179,12 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
   const JobMaster& job = *record.master;
   if (const auto* c = std::get_if<jc::RequireSlots>(&command)) {
     resources_.require(job.id(), c->total);
-  } else if (const auto* d = std::get_if<jc::DeployTasks>(&command)) {
-    outlet_.send_to_task_manager(d->to, cm::encode(*d, job, resources_));
   } else if (const auto* cancel = std::get_if<jc::CancelTasks>(&command)) {
     outlet_.send_to_task_manager(cancel->to, cm::encode(*cancel));
   } else if (const auto* finish = std::get_if<jc::FinishTasks>(&command)) {
     outlet_.send_to_task_manager(finish->to, cm::encode(*finish));
   } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {
-    outlet_.send_to_task_manager(commit->to, cm::encode(*commit, job));
+    outlet_.send_to_task_manager(commit->to, cm::encode(*commit, *record.information));
   } else {
     outlet_.send_to_all_task_managers(cm::encode_release(job.id()));
   }

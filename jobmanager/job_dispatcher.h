@@ -5,18 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "jobmanager/deployment_encoder.h"
 #include "jobmanager/job_master.h"
 #include "jobmanager/resource_manager.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/mailbox.h"
 #include "runtime/base/random.h"
+#include "runtime/base/unique_function.h"
 
 namespace freshet {
 
 /// A job with what its JobMaster must not know: wall-clock times and timers.
 struct JobRecord {
   std::unique_ptr<JobMaster> master;
+  std::shared_ptr<const std::string> information;  // Encoded, for all messages.
   EpochMillis submitted = 0;
   EpochMillis ended = 0;  // 0: not yet.
   TimerId timer;
@@ -39,6 +42,10 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
     virtual ~Outlet() = default;
     /// Nothing happens when the TaskManager has gone meanwhile: that is an event of its own.
     virtual void send_to_task_manager(TaskManagerId, std::string message) = 0;
+    /// The same, for a message that takes its time: `make` owns what it needs and runs elsewhere.
+    /// What is sent to that TaskManager later comes after it.
+    virtual void make_and_send_to_task_manager(TaskManagerId,
+                                               UniqueFunction<std::string()> make) = 0;
     virtual void send_to_all_task_managers(const std::string& message) = 0;
     /// After each event of a job, with all its commands carried out: for those who watch
     /// invariants.
@@ -73,6 +80,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   JobRecord* running(JobId);
   void apply(JobRecord&, JobCommands);
   void carry_out(JobRecord&, const JobCommand&);
+  void deploy(job_commands::DeployTasks, std::shared_ptr<DeploymentEncoder>);
   /// Gives out slots until nothing changes any more.
   void settle();
   void after_event(JobRecord&);

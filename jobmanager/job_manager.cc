@@ -10,6 +10,7 @@
 #include "jobmanager/client_requests.h"
 #include "jobmanager/control_messages.h"
 #include "jobmanager/control_server.h"
+#include "jobmanager/task_manager_outbox.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
@@ -54,11 +55,13 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   struct Link {
     SessionNumber session = 0;
     TimePoint last_heard;
+    std::shared_ptr<TaskManagerOutbox> outbox;
   };
 
   Status on_message(SessionNumber, PeerRole, proto::Envelope) override;
   void on_closed(SessionNumber, PeerRole, const Status& why) override;
   void send_to_task_manager(TaskManagerId, std::string message) override;
+  void make_and_send_to_task_manager(TaskManagerId, UniqueFunction<std::string()> make) override;
   void send_to_all_task_managers(const std::string& message) override;
   void on_job_event(const JobMaster& job) override {
     if (observer_) observer_(job);
@@ -190,11 +193,17 @@ void JobManager::Shell::forget(TaskManagerId id, const Status& why) {
 
 void JobManager::Shell::send_to_task_manager(TaskManagerId id, std::string message) {
   const auto it = links_.find(id);
-  if (it != links_.end()) server_->send(it->second.session, std::move(message));
+  if (it != links_.end()) it->second.outbox->send(std::move(message));
+}
+
+void JobManager::Shell::make_and_send_to_task_manager(TaskManagerId id,
+                                                      UniqueFunction<std::string()> make) {
+  const auto it = links_.find(id);
+  if (it != links_.end()) it->second.outbox->make_and_send(std::move(make));
 }
 
 void JobManager::Shell::send_to_all_task_managers(const std::string& message) {
-  for (const auto& [id, link] : links_) server_->send(link.session, message);
+  for (const auto& [id, link] : links_) link.outbox->send(message);
 }
 
 // ---- TaskManagers
@@ -244,7 +253,10 @@ Status JobManager::Shell::on_register(SessionNumber session,
   ASSIGN_OR_RETURN(const TaskManagerInfo info, control_messages::read(message));
   if (links_.size() >= kTaskManagersMax) return resource_exhausted("too many TaskManagers");
   lose(info.id, unavailable("it registered again"));
-  links_[info.id] = Link{session, mailbox_.now()};
+  auto outbox = std::make_shared<TaskManagerOutbox>(
+      mailbox_, io_,
+      [server = server_, session](std::string bytes) { server->send(session, std::move(bytes)); });
+  links_[info.id] = Link{session, mailbox_.now(), std::move(outbox)};
   task_manager_of_[session] = info.id;
   server_->set_established(session);
   LOG_INFO("task_manager_registered", {{"task_manager", info.id},

@@ -19,8 +19,8 @@ using testing::IsEmpty;
 /// The JobManager dies while the job runs; it knows nothing when it comes back.
 TEST(JobManagerLossSimTest, TaskManagersEndTheirTasksAndTheJobIsSubmittedAgain) {
   SimRun run(ledger_job(), {.seed = 5});
-  ASSERT_TRUE(
-      run.world().queue().run_until([&] { return run.cluster().hosted_tasks() > 0; }, 1min));
+  ASSERT_TRUE(run.world().queue().run_until(
+      [&] { return run.cluster().hosted_tasks() > 0 && run.cluster().submissions() == 1; }, 1min));
   const size_t registered = run.world().log().count("task_manager_registered");
   run.cluster().job_manager()->crash();
   ASSERT_TRUE(run.world().queue().run_until([&] { return run.cluster().hosted_tasks() == 0; }, 1s))

@@ -1,0 +1,100 @@
+#include "jobmanager/deployment_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include "jobmanager/control_messages.h"
+#include "jobmanager/deployment.h"
+#include "runtime/proto/control.pb.h"
+#include "tests/unit/jobmanager/job_script.h"
+
+namespace freshet {
+namespace {
+
+constexpr uint32_t kPerTaskManager = 10;
+
+std::vector<TaskManagerInfo> task_managers(uint32_t count) {
+  std::vector<TaskManagerInfo> all;
+  for (uint32_t i = 0; i < count; i++) {
+    TaskManagerInfo info;
+    info.id = TaskManagerId{i + 1};
+    info.data_host = "host-" + std::to_string(i);
+    info.data_port = static_cast<uint16_t>(4000 + i);
+    all.push_back(info);
+  }
+  return all;
+}
+
+std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism) {
+  ExecutionGraph graph(two_vertices(parallelism, parallelism));
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    const uint32_t index = graph.subtask_at(i).index;
+    graph.assign(i, AllocationId{i + 1}, TaskManagerId{index / kPerTaskManager + 1},
+                 index % kPerTaskManager);
+  }
+  return build_deployment(graph, JobId{0, 1}, true);
+}
+
+class DeploymentEncoderTest : public testing::Test {
+ protected:
+  std::shared_ptr<const std::string> information_ = std::make_shared<const std::string>(
+      control_messages::encode_job_information(JobScript(two_vertices()).job()));
+};
+
+TEST_F(DeploymentEncoderTest, SaysAllThatADeploymentHas) {
+  const auto commands = deployment(20);
+  DeploymentEncoder encoder(information_, task_managers(2));
+  ASSERT_EQ(commands.size(), 2u);
+  proto::Envelope envelope;
+  ASSERT_TRUE(envelope.ParseFromString(encoder.encode(commands[1])));
+  const proto::DeployTasks& message = envelope.deploy_tasks();
+  EXPECT_TRUE(message.check());
+  EXPECT_EQ(message.job().SerializeAsString(), *information_);
+  EXPECT_EQ(message.job().name(), "word count");
+  ASSERT_EQ(message.groups_size(), 1);
+  ASSERT_EQ(message.groups(0).task_managers_size(), 2);
+  EXPECT_EQ(message.groups(0).task_managers(1).task_manager(), 2u);
+  EXPECT_EQ(message.groups(0).task_managers(1).host(), "host-1");
+  EXPECT_EQ(message.groups(0).task_managers(1).port(), 4001u);
+  ASSERT_EQ(message.groups(0).producers_size(), 2);
+  EXPECT_EQ(message.groups(0).producers(1).begin(), 10u);
+  EXPECT_EQ(message.groups(0).producers(1).end(), 20u);
+  ASSERT_EQ(message.tasks_size(), 20);
+  const proto::TaskDeployment& sink = message.tasks(19);
+  EXPECT_EQ(control_messages::read(sink.attempt()),
+            (AttemptId{JobId{0, 1}, SubtaskId{VertexId{1}, 19}, 0}));
+  EXPECT_EQ(sink.allocation(), 40u);
+  EXPECT_EQ(sink.slot(), 9u);
+  ASSERT_EQ(sink.groups_size(), 1);
+  EXPECT_EQ(sink.groups(0), 0u);
+}
+
+TEST_F(DeploymentEncoderTest, EncodesWhatTaskManagersShareOnce) {
+  const uint32_t count = 100;
+  const auto commands = deployment(count * kPerTaskManager);
+  ASSERT_EQ(commands.size(), count);
+  DeploymentEncoder encoder(information_, task_managers(count));
+  std::string group;
+  for (const auto& command : commands) {
+    proto::Envelope envelope;
+    ASSERT_TRUE(envelope.ParseFromString(encoder.encode(command)));
+    ASSERT_EQ(envelope.deploy_tasks().groups_size(), 1);
+    const std::string same = envelope.deploy_tasks().groups(0).SerializeAsString();
+    if (group.empty()) group = same;
+    EXPECT_EQ(same, group);
+  }
+  EXPECT_EQ(encoder.groups_encoded(), 1u);
+}
+
+TEST_F(DeploymentEncoderTest, CommitCarriesTheSameInformation) {
+  const job_commands::Commit commit{TaskManagerId{1}, 300, {{OperatorId{7}, "part-0"}}};
+  proto::Envelope envelope;
+  ASSERT_TRUE(envelope.ParseFromString(control_messages::encode(commit, *information_)));
+  EXPECT_EQ(envelope.commit().job().SerializeAsString(), *information_);
+  EXPECT_EQ(envelope.commit().commit_id(), 300u);
+  ASSERT_EQ(envelope.commit().committables_size(), 1);
+  EXPECT_EQ(envelope.commit().committables(0).operator_id(), 7u);
+  EXPECT_EQ(envelope.commit().committables(0).payload(), "part-0");
+}
+
+}  // namespace
+}  // namespace freshet
