@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/sim/sim_program.h"
@@ -33,6 +34,24 @@ TEST_P(HostLossSimTest, ResultsOfTasksThatHadEndedThereArePublishedByAnother) {
   crash_when(JobState::kCommitting);
   run_.expect_exactly_once();
   EXPECT_EQ(run_.cluster().restarts(), 0u);
+}
+
+/// While files of the output are there that are written and not synced.
+TEST_P(HostLossSimTest, OutputThatIsTornIsNotPublished) {
+  SimRun run(bulk_job(), {.seed = 32, .configuration = patient_configuration()});
+  SimProcess& victim = *run.cluster().task_managers().front();
+  ASSERT_TRUE(run.world().queue().run_until(
+      [&] {
+        if (run.cluster().job_state() != JobState::kRunning) return false;
+        const auto files = run.cluster().files().files();
+        return std::any_of(files.begin(), files.end(),
+                           [](const auto& file) { return !file.second.empty(); });
+      },
+      1min))
+      << run.last_lines();
+  run.cluster().crash_host(victim, GetParam());
+  EXPECT_GT(run.world().shared().torn(), 0u);
+  run.expect_exactly_once();
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, HostLossSimTest,

@@ -175,5 +175,21 @@ TEST(MutantsSimTest, DecisionLoggedAfterTheActIsNotSeenWithoutACrash) {
   run.expect_exactly_once();
 }
 
+/// The file server forgets; so would one whose clients never sync.
+TEST(MutantsSimTest, ResultThatWasNotSyncedIsFoundTornAfterTheCrashOfAHost) {
+  uint64_t caught = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const SimJob job = word_count_job();
+    SimRun run(job, {.seed = seed});
+    run.world().shared().forget_syncs();
+    EXPECT_TRUE(run.world().queue().run_until(
+        [&] { return run.cluster().job_state() == JobState::kCommitting; }, 1min));
+    run.cluster().crash_host(*run.cluster().task_managers().front(), SimCluster::Disk::kComesBack);
+    EXPECT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
+    caught += run.output() == job.expected ? 0 : 1;
+  }
+  EXPECT_GE(caught, kSeeds / 2);
+}
+
 }  // namespace
 }  // namespace freshet::sim

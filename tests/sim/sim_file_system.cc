@@ -26,7 +26,7 @@ class SimFileSystem::Writer final : public WritableFile {
   Status sync() override {
     RETURN_IF_ERROR(refuse_dead());
     RETURN_IF_ERROR(volume_.admit(FileOperation::kSync, path_));
-    extent_->synced_bytes = extent_->written_bytes;
+    if (!volume_.forgets_syncs_) extent_->synced_bytes = extent_->written_bytes;
     return file_->sync();
   }
   Status close() override {

@@ -25,6 +25,9 @@ struct SimJob {
 /// Words of text files, counted.
 SimJob word_count_job(const std::string& output = "/shared/out");
 
+/// Long lines: more than a file sink holds back, so that its files grow while the job runs.
+SimJob bulk_job(const std::string& output = "/shared/out");
+
 /// What the ledger's stamps are made of: something that may differ in another execution.
 using Stamp = std::function<int64_t(OperatorContext&)>;
 

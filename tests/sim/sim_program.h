@@ -18,7 +18,7 @@ struct SimProgram {
 
   std::vector<uint64_t> seeds;             // Set before the tests are made.
   std::map<std::string, uint64_t> fired;   // Fault marks, over all runs.
-  std::map<std::string, uint64_t> broken;  // What SimChaos did, over all runs.
+  std::map<std::string, uint64_t> broken;  // What SimChaos did and what was damaged, over all runs.
 
   /// How to see a failure again.
   static std::string repeat(uint64_t seed);

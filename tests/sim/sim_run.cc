@@ -14,6 +14,9 @@ namespace freshet::sim {
 
 namespace {
 
+constexpr const char* kRefusedWrites = "operations that the file server refused";
+constexpr const char* kTornFiles = "files torn on the file server";
+constexpr const char* kTornDisks = "files and names torn on disks";
 constexpr Duration kLimit = 10min;
 constexpr Duration kReleaseLimit = 2min;
 constexpr uint32_t kFaults = 3;
@@ -51,6 +54,12 @@ ReplayCounts least_counts(const JobGraph& graph) {
 
 }  // namespace
 
+std::vector<std::string> kinds_of_damage() {
+  std::vector<std::string> kinds = SimChaos::kinds();
+  for (const char* kind : {kRefusedWrites, kTornFiles, kTornDisks}) kinds.emplace_back(kind);
+  return kinds;
+}
+
 std::map<std::string, std::string> patient_configuration() {
   return {{std::string(config::kSlotTimeout.name), "5 min"},
           {std::string(config::kExponentialAttempts.name), "100"}};
@@ -68,7 +77,12 @@ SimRun::~SimRun() {
   for (const auto& [mark, times] : world().fault_plan().fired()) {
     SimProgram::get().fired[mark] += times;
   }
-  for (const auto& [kind, times] : chaos_.done()) SimProgram::get().broken[kind] += times;
+  std::map<std::string, uint64_t>& broken = SimProgram::get().broken;
+  for (const auto& [kind, times] : chaos_.done()) broken[kind] += times;
+  broken[kRefusedWrites] += world().shared().refusals();
+  broken[kTornFiles] += world().shared().torn();
+  for (const std::unique_ptr<SimProcess>& process : world().processes())
+    broken[kTornDisks] += process->host().disk.torn();
 }
 
 void SimRun::break_things() {

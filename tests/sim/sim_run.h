@@ -10,6 +10,9 @@
 
 namespace freshet::sim {
 
+/// Whatever must have come in some run of many; the names in SimProgram::broken.
+std::vector<std::string> kinds_of_damage();
+
 /// Of a cluster whose jobs wait until everything has healed that SimChaos breaks.
 std::map<std::string, std::string> patient_configuration();
 

@@ -41,6 +41,9 @@ class SimVolume {
   /// error; 0: none any more.
   void refuse(FileOperation, const std::string& path_part, uint64_t times);
 
+  /// From now on sync() promises and does nothing: a mutant, for whoever forgets to call it.
+  void forget_syncs() { forgets_syncs_ = true; }
+
   /// A host crashed: of what its processes wrote and did not sync a prefix by chance is left, and
   /// of its last renames, where names are late, some are taken back, the last ones first.
   void tear(const SimHost& host);
@@ -87,6 +90,7 @@ class SimVolume {
   std::vector<Rename> renames_;
   std::vector<Refusal> refusals_to_come_;
   TimePoint full_until_{};
+  bool forgets_syncs_ = false;
   uint64_t refusals_ = 0;
   uint64_t torn_ = 0;
 };
