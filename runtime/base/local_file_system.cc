@@ -99,6 +99,17 @@ class LocalWritable final : public WritableFile {
   Descriptor fd_;
 };
 
+/// Makes a name survive a crash of the host and, where there is a journal, whatever was named
+/// before. A directory that cannot be opened, or not be synced as such, is left to its file system.
+Status sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string directory = parent.empty() ? "." : parent;
+  const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0 || ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP)
+    return Status();
+  return from_errno(directory, errno);
+}
+
 class LocalFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
@@ -153,7 +164,7 @@ class LocalFileSystem final : public FileSystem {
   }
 
   Status rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) == 0) return Status();
+    if (::rename(from.c_str(), to.c_str()) == 0) return sync_directory_of(to);
     if (errno == ENOTEMPTY || errno == EEXIST)
       return failed_precondition(to + ": directory not empty");
     return from_errno(from, errno);

@@ -114,6 +114,13 @@ TEST_P(FileSystemContractTest, RenamesNoDirectoryOverWhatIsThere) {
   EXPECT_EQ(*files_->read_all(root_ + "/full/two"), "2");
 }
 
+TEST_P(FileSystemContractTest, RenamesIntoAnotherDirectory) {
+  write("a", "1");
+  ASSERT_TRUE(files_->create_directories(root_ + "/b/c").ok());
+  ASSERT_TRUE(files_->rename(root_ + "/a", root_ + "/b/c/d").ok());
+  EXPECT_EQ(*files_->read_all(root_ + "/b/c/d"), "1");
+}
+
 TEST_P(FileSystemContractTest, ClaimsANewDirectoryOnce) {
   EXPECT_TRUE(files_->create_new_directory(root_ + "/x/y").ok());
   EXPECT_EQ(files_->create_new_directory(root_ + "/x/y").code(), StatusCode::kAlreadyExists);
