@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tests/sim/sim_program.h"
 #include "tests/sim/sim_run.h"
@@ -60,6 +61,25 @@ INSTANTIATE_TEST_SUITE_P(Disks, HostLossSimTest,
                            return info.param == SimCluster::Disk::kIsLost ? "DiskIsLost"
                                                                           : "DiskComesBack";
                          });
+
+class PowerLossSeedTest : public testing::TestWithParam<uint64_t> {};
+
+/// The result is whole, or it is not there: also on a disk that forgets the last names.
+TEST_P(PowerLossSeedTest, ShowsTheWholeResultOrNothing) {
+  SCOPED_TRACE(SimProgram::repeat(GetParam()));
+  const SimJob job = GetParam() % 2 == 0 ? word_count_job() : bulk_job();
+  SimRun run(job, {.seed = GetParam(), .one_machine = true});
+  ASSERT_TRUE(run.cluster().run_until_ready(1min)) << run.last_lines();
+  const Duration moment = 100us * static_cast<int64_t>(GetParam() % 250);
+  run.world().queue().run_until(run.world().queue().now() + moment);
+  run.cluster().crash_machine();
+  const std::vector<std::string> visible = run.output();
+  EXPECT_TRUE(visible.empty() || visible == job.expected) << run.last_lines();
+  run.expect_exactly_once_or_refused();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, PowerLossSeedTest, testing::ValuesIn(SimProgram::get().seeds),
+                         [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
 }  // namespace freshet::sim

@@ -109,7 +109,8 @@ class SimCluster::Recorder final : public TaskRecorder {
 
 SimCluster::SimCluster(const Options& options)
     : options_(options),
-      world_(options.seed),
+      world_(options.seed,
+             options.one_machine ? SimVolume::Names::kLate : SimVolume::Names::kDurable),
       job_manager_host_(world_.add_host("host-jobmanager")),
       client_host_(world_.add_host("host-client")) {
   world_.log().expect_error("job_failed");  // Whether a job may fail is for the test to say.
@@ -117,7 +118,7 @@ SimCluster::SimCluster(const Options& options)
   start_job_manager();
   places_.resize(options_.task_managers);
   for (uint32_t i = 0; i < options_.task_managers; ++i) {
-    places_[i].host = &add_task_manager_host(i);
+    places_[i].host = options_.one_machine ? &job_manager_host_ : &add_task_manager_host(i);
     start_task_manager(i);
   }
   supervise();
@@ -311,6 +312,14 @@ void SimCluster::crash_host(SimProcess& task_manager, Disk disk) {
   if (disk == Disk::kComesBack) return;
   ++place.hosts_lost;
   place.host = &add_task_manager_host(static_cast<uint32_t>(&place - places_.data()));
+}
+
+void SimCluster::crash_machine() {
+  CHECK(options_.one_machine && job_manager_process_ != nullptr);
+  const SimProcessId job_manager = job_manager_process_->id();
+  world_.crash_host(job_manager_host_);
+  // Whoever sends it something now is told that the connection is not known there.
+  for (const auto& job : jobs_) world_.network().heal(job->client_process->id(), job_manager);
 }
 
 void SimCluster::stall_files(SimProcess& task_manager, Duration duration) {

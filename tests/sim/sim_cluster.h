@@ -29,7 +29,8 @@ class SimCluster {
     uint64_t seed = 1;
     uint32_t task_managers = 2;
     uint32_t slots = 2;
-    Duration restart_delay = 300ms;                         // Of a dead process or host.
+    bool one_machine = false;        // All but the clients are on it, and outputs are on its disk.
+    Duration restart_delay = 300ms;  // Of a dead process or host.
     std::map<std::string, std::string> configuration = {};  // Of the JobManager.
     /// Puts something between tasks and the log of their decisions: mutants.
     std::function<std::unique_ptr<DecisionLog>(DecisionLog&)> wrap_log = {};
@@ -74,6 +75,9 @@ class SimCluster {
   /// The host of this TaskManager crashes; see SimWorld::crash_host(). The next one begins on it,
   /// or, when its disk is lost, on a new host.
   void crash_host(SimProcess& task_manager, Disk disk);
+
+  /// The only machine loses its power, boots again, and starts everything anew.
+  void crash_machine();
 
   /// For so long every file operation of this TaskManager waits, and its thread with it; its main
   /// thread goes on.

@@ -85,13 +85,13 @@ Status SimFileSystem::create_directories(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
   SimVolume& on = volume(path);
   if (!on.files().info(path).ok()) RETURN_IF_ERROR(on.admit(FileOperation::kCreate, path));
-  return on.files().create_directories(path);
+  return on.changed(on.files().create_directories(path));
 }
 
 Status SimFileSystem::create_new_directory(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
   RETURN_IF_ERROR(volume(path).admit(FileOperation::kCreate, path));
-  return volume(path).files().create_new_directory(path);
+  return volume(path).changed(volume(path).files().create_new_directory(path));
 }
 
 Status SimFileSystem::rename(const std::string& from, const std::string& to) {
@@ -99,22 +99,22 @@ Status SimFileSystem::rename(const std::string& from, const std::string& to) {
   SimVolume& on = volume(from);
   if (&on != &volume(to)) return unavailable(from + ": Invalid cross-device link");
   RETURN_IF_ERROR(on.admit(FileOperation::kRename, from));
-  return on.rename(host_, from, to);
+  return on.rename(from, to);
 }
 
 Status SimFileSystem::remove(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return volume(path).files().remove(path);
+  return volume(path).changed(volume(path).files().remove(path));
 }
 
 Status SimFileSystem::remove_empty_directory(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return volume(path).files().remove_empty_directory(path);
+  return volume(path).changed(volume(path).files().remove_empty_directory(path));
 }
 
 Status SimFileSystem::remove_all(const std::string& path) {
   RETURN_IF_ERROR(refuse_dead(path));
-  return volume(path).files().remove_all(path);
+  return volume(path).changed(volume(path).files().remove_all(path));
 }
 
 }  // namespace freshet::sim

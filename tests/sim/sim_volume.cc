@@ -41,22 +41,22 @@ std::shared_ptr<SimVolume::Extent> SimVolume::created(const SimHost& by, const s
   auto extent = std::make_shared<Extent>();
   extent->writer = &by;
   extents_[path] = extent;
+  names_changed();
   return extent;
 }
 
-Status SimVolume::rename(const SimHost& by, const std::string& from, const std::string& to) {
-  std::optional<std::string> replaced;
-  if (auto content = files_.read_all(to); content.ok()) replaced = std::move(content).value();
+Status SimVolume::rename(const std::string& from, const std::string& to) {
   RETURN_IF_ERROR(files_.rename(from, to));
   extents_.erase(to);
   auto moved = extents_.extract(from);
   if (moved.empty()) {
     move_extents_below(from, to);
-    return Status();
+  } else {
+    moved.key() = to;
+    extents_.insert(std::move(moved));
   }
-  renames_.push_back({queue_.now(), &by, from, to, moved.mapped(), std::move(replaced)});
-  moved.key() = to;
-  extents_.insert(std::move(moved));
+  history_.clear();  // Syncing a directory writes the whole journal.
+  names_changed();
   return Status();
 }
 
@@ -70,27 +70,54 @@ void SimVolume::move_extents_below(const std::string& from, const std::string& t
   extents_.swap(moved);
 }
 
-void SimVolume::take_back_renames(const SimHost& host) {
-  std::erase_if(renames_, [&](const Rename& rename) {
-    return rename.when + kNamesLateFor < queue_.now() || rename.by != &host;
-  });
-  for (uint64_t count = queue_.random().below(renames_.size() + 1); count > 0; --count) {
-    Rename last = std::move(renames_.back());
-    renames_.pop_back();
-    const auto extent = extents_.find(last.to);
-    const auto content = files_.read_all(last.to);
-    if (extent == extents_.end() || extent->second != last.moved || !content.ok()) continue;
-    files_.put(last.from, *content);
-    extents_[last.from] = last.moved;
-    (void)files_.remove(last.to);
-    extents_.erase(last.to);
-    if (last.replaced) files_.put(last.to, *last.replaced);
-    ++torn_;
+void SimVolume::add_directories(const std::string& below, std::vector<std::string>& to) {
+  const auto entries = files_.list(below);
+  if (!entries.ok()) return;
+  for (const FileInfo& entry : *entries) {
+    if (!entry.is_directory) continue;
+    to.push_back(entry.path);
+    add_directories(entry.path, to);
   }
 }
 
+void SimVolume::names_changed() {
+  if (names_ == Names::kDurable) return;
+  if (!history_.empty()) history_.back().until = queue_.now();
+  while (!history_.empty() && history_.front().until + kNamesLateFor < queue_.now())
+    history_.pop_front();
+  Directory& now = history_.emplace_back();
+  now.contents = files_.files();
+  now.extents = extents_;
+  add_directories("/", now.directories);
+}
+
+void SimVolume::take_back_names() {
+  names_changed();
+  const Directory then = history_[queue_.random().below(history_.size())];
+  history_.clear();
+  std::map<const Extent*, std::string> contents;  // What is there now may be longer than it was.
+  for (const auto& [path, extent] : extents_) {
+    const auto content = files_.read_all(path);
+    if (content.ok()) contents[extent.get()] = *content;
+  }
+  if (then.contents != files_.files()) ++torn_;
+  std::vector<std::string> directories;
+  add_directories("/", directories);
+  for (const auto& [path, content] : files_.files()) (void)files_.remove(path);
+  for (auto it = directories.rbegin(); it != directories.rend(); ++it)
+    (void)files_.remove_empty_directory(*it);
+  for (const std::string& path : then.directories) (void)files_.create_directories(path);
+  for (const auto& [path, content] : then.contents) {
+    const auto extent = then.extents.find(path);
+    const auto later =
+        extent == then.extents.end() ? contents.end() : contents.find(extent->second.get());
+    files_.put(path, later == contents.end() ? content : later->second);
+  }
+  extents_ = then.extents;
+}
+
 void SimVolume::tear(const SimHost& host) {
-  if (names_ == Names::kLate) take_back_renames(host);
+  if (names_ == Names::kLate) take_back_names();
   for (auto& [path, extent] : extents_) {
     if (extent->writer != &host || extent->written_bytes == extent->synced_bytes) continue;
     const auto content = files_.read_all(path);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ class SimVolume {
  public:
   enum class Names {
     kDurable,  // As of a file server: what it has answered it knows.
-    kLate,     // As of a disk without sync of directories: for a while a crash may take them back.
+    kLate,     // As of a disk with a journal: a crash takes back changes since the last rename.
   };
 
   SimVolume(SimEventQueue& queue, Names names) : queue_(queue), names_(names) {}
@@ -44,13 +44,14 @@ class SimVolume {
   /// From now on sync() promises and does nothing: a mutant, for whoever forgets to call it.
   void forget_syncs() { forgets_syncs_ = true; }
 
-  /// A host crashed: of what its processes wrote and did not sync a prefix by chance is left, and
-  /// of its last renames, where names are late, some are taken back, the last ones first.
+  /// A host crashed: of what its processes wrote and did not sync a prefix by chance is left. Where
+  /// names are late, files and directories made and removed since the last rename are as they were
+  /// at some moment of the last seconds, as after the replay of a journal.
   void tear(const SimHost& host);
 
   /// How many operations failed because of fill() or refuse().
   uint64_t refusals() const { return refusals_; }
-  /// How many files and renames a crash of a host changed.
+  /// How many files the crashes of hosts shortened, and how often they took back names.
   uint64_t torn() const { return torn_; }
 
  private:
@@ -62,13 +63,12 @@ class SimVolume {
     uint64_t written_bytes = 0;
     uint64_t synced_bytes = 0;
   };
-  struct Rename {
-    TimePoint when;
-    const SimHost* by = nullptr;
-    std::string from;
-    std::string to;
-    std::shared_ptr<Extent> moved;
-    std::optional<std::string> replaced;  // The content of what was at `to`.
+  /// All names at one moment.
+  struct Directory {
+    TimePoint until{};  // The next change; the last one has none.
+    std::map<std::string, std::string> contents;
+    std::map<std::string, std::shared_ptr<Extent>> extents;
+    std::vector<std::string> directories;
   };
   struct Refusal {
     FileOperation operation;
@@ -78,16 +78,23 @@ class SimVolume {
 
   Status admit(FileOperation, const std::string& path);
   std::shared_ptr<Extent> created(const SimHost& by, const std::string& path);
-  Status rename(const SimHost& by, const std::string& from, const std::string& to);
+  Status rename(const std::string& from, const std::string& to);
+  /// After every change of a name.
+  void names_changed();
+  Status changed(Status done) {
+    names_changed();
+    return done;
+  }
   bool is_full() const { return queue_.now() < full_until_; }
   void move_extents_below(const std::string& from, const std::string& to);
-  void take_back_renames(const SimHost& host);
+  void add_directories(const std::string& below, std::vector<std::string>& to);
+  void take_back_names();
 
   SimEventQueue& queue_;
   const Names names_;
   MemoryFileSystem files_;
   std::map<std::string, std::shared_ptr<Extent>> extents_;
-  std::vector<Rename> renames_;
+  std::deque<Directory> history_;  // Where names are late: of the last seconds, the newest last.
   std::vector<Refusal> refusals_to_come_;
   TimePoint full_until_{};
   bool forgets_syncs_ = false;

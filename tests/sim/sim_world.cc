@@ -87,12 +87,12 @@ void SimProcess::exit() {
   for (const std::unique_ptr<SimExecutor>& executor : executors_) executor->stop();
 }
 
-SimWorld::SimWorld(uint64_t seed)
+SimWorld::SimWorld(uint64_t seed, SimVolume::Names shared)
     : queue_(seed),
       log_(queue_),
       network_(queue_),
       fault_plan_(queue_.random().fork()),
-      shared_(queue_, SimVolume::Names::kDurable) {}
+      shared_(queue_, shared) {}
 
 SimWorld::~SimWorld() {
   // The power goes off.

@@ -89,7 +89,8 @@ class SimProcess final : public FaultVictim {
 /// Hosts, processes, wires, faults and time of one simulation, all decided by one seed.
 class SimWorld {
  public:
-  explicit SimWorld(uint64_t seed);
+  /// `shared`: how the file server keeps names. Where it is late, it is the disk of the only host.
+  explicit SimWorld(uint64_t seed, SimVolume::Names shared = SimVolume::Names::kDurable);
   ~SimWorld();
 
   SimHost& add_host(const std::string& name);

@@ -70,30 +70,39 @@ TEST_F(SimWorldTest, CrashOfTheHostTearsWhatWasNotSyncedHereAndOnTheFileServer) 
   }
 }
 
-TEST_F(SimWorldTest, CrashOfTheHostMayTakeBackItsLastRenamesInOrder) {
+TEST_F(SimWorldTest, CrashOfTheHostMayTakeBackTheLastNamesInOrder) {
   uint32_t taken_back = 0;
   for (uint32_t round = 0; round < 20; ++round) {
     SimProcess& process = world_.start_process(host_, "process");
-    ASSERT_TRUE(process.file_system().write_atomically("/first", "1").ok());
-    ASSERT_TRUE(process.file_system().write_atomically("/second", "2").ok());
+    ASSERT_TRUE(process.file_system().create_directories("/first/inner").ok());
+    ASSERT_TRUE(process.file_system().create("/second").ok());
     world_.crash_host(host_);
-    const auto files = host_.disk.files().files();
-    EXPECT_TRUE(files.contains("/first") || !files.contains("/second"));
-    taken_back += files.contains("/second.part") ? 1 : 0;
-    for (const auto& [path, content] : files) ASSERT_TRUE(host_.disk.files().remove(path).ok());
+    MemoryFileSystem& files = host_.disk.files();
+    EXPECT_TRUE(files.info("/first/inner").ok() || !files.info("/second").ok());
+    taken_back += files.info("/second").ok() ? 0 : 1;
+    ASSERT_TRUE(files.remove_all("/first").ok());
+    (void)files.remove("/second");
   }
   EXPECT_GT(taken_back, 0u);
   EXPECT_LT(taken_back, 20u);
 }
 
-TEST_F(SimWorldTest, RenamesOnTheFileServerAndOldOnesStay) {
-  ASSERT_TRUE(process_.file_system().create_directories("/shared").ok());
-  ASSERT_TRUE(process_.file_system().write_atomically("/old", "1").ok());
+TEST_F(SimWorldTest, CrashOfTheHostTakesBackNothingBeforeTheLastRenameNorOldNames) {
+  ASSERT_TRUE(process_.file_system().create("/old").ok());
   world_.queue().run_until(TimePoint(10s));
-  ASSERT_TRUE(process_.file_system().write_atomically("/shared/new", "2").ok());
+  ASSERT_TRUE(process_.file_system().create_directories("/made/inner").ok());
+  ASSERT_TRUE(process_.file_system().write_atomically("/renamed", "x").ok());
   world_.crash_host(host_);
-  EXPECT_EQ(host_.disk.files().files().at("/old"), "1");
-  EXPECT_EQ(world_.shared().files().files().at("/shared/new"), "2");
+  EXPECT_TRUE(host_.disk.files().info("/old").ok());
+  EXPECT_TRUE(host_.disk.files().info("/made/inner").ok());
+  EXPECT_EQ(host_.disk.files().files().at("/renamed"), "x");
+  EXPECT_FALSE(host_.disk.files().info("/renamed.part").ok());
+}
+
+TEST_F(SimWorldTest, CrashOfTheHostTakesBackNoNameOfTheFileServer) {
+  ASSERT_TRUE(process_.file_system().create_directories("/shared/made").ok());
+  world_.crash_host(host_);
+  EXPECT_TRUE(world_.shared().files().info("/shared/made").ok());
 }
 
 TEST_F(SimWorldTest, FullDiskTakesAPartAndNamesThePathUntilItHeals) {
