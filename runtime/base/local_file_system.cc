@@ -207,13 +207,23 @@ Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit
   return bytes;
 }
 
-Status FileSystem::write_atomically(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".part";
-  ASSIGN_OR_RETURN(auto file, create(temporary));
+namespace {
+
+Status write_and_sync(FileSystem& files, const std::string& path, std::string_view bytes) {
+  ASSIGN_OR_RETURN(auto file, files.create(path));
   RETURN_IF_ERROR(file->append(bytes));
   RETURN_IF_ERROR(file->sync());
-  RETURN_IF_ERROR(file->close());
-  return rename(temporary, path);
+  return file->close();
+}
+
+}  // namespace
+
+Status FileSystem::write_atomically(const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".part";
+  Status status = write_and_sync(*this, temporary, bytes);
+  if (status.ok()) status = rename(temporary, path);
+  if (!status.ok()) (void)remove(temporary);
+  return status;
 }
 
 }  // namespace freshet

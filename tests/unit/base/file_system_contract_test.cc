@@ -136,6 +136,15 @@ TEST_P(FileSystemContractTest, WritesAtomically) {
   EXPECT_EQ(files_->list(root_)->size(), 1u);
 }
 
+TEST(MemoryFileSystemTest, LeavesNothingOfAnAtomicWriteThatFailed) {
+  MemoryFileSystem files;
+  files.put("/state", "1");
+  files.set_capacity(4);
+  const Status status = files.write_atomically("/state", "too long");
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(files.files(), (std::map<std::string, std::string>{{"/state", "1"}}));
+}
+
 TEST(MemoryFileSystemTest, FailsWhenFull) {
   MemoryFileSystem files;
   files.set_capacity(10);
