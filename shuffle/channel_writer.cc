@@ -29,39 +29,43 @@ void ChannelWriter::open_block() {
     block_bytes_ = kSmallBlockBytes;
   block_bytes_ = std::min(block_bytes_, limit);
   block_ = Block::allocate(shared_.pool, block_bytes_, shared_.account);
-  used_ = 0;
+  open_.cursor = block_->data();
+  // Hashing looks at every record.
+  open_.end = open_.cursor + (shared_.hash ? 0 : block_->capacity());
+  open_.records = 0;
   flags_ = 0;
   tail_bytes_ = 0;
-  elements_started_ = 0;
 }
 
 void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   block_->hand_over();
   Buffer buffer;
+  buffer.size = used();
   buffer.block = std::move(block_);
-  buffer.size = used_;
   buffer.flags = flags_ | more_flags;
-  buffer.elements_started = elements_started_;
-  buffer.first_element = next_element_ - elements_started_;
+  if (open_.records != 0 && open_.timestamps) buffer.flags |= kFrameHasTimestamps;
+  buffer.elements_started = open_.records;
+  buffer.first_element = first_element_;
   buffer.hash = static_cast<uint32_t>(hash);
   buffer.gate = shared_.log_position ? static_cast<uint32_t>(shared_.log_position()) : 0;
   buffer.tail_bytes = tail_bytes_;
+  shared_.records += buffer.elements_started;
+  shared_.bytes += buffer.size;
+  first_element_ += open_.records;
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
   block_ = nullptr;
-  used_ = 0;
+  open_.cursor = open_.end = nullptr;
+  open_.records = 0;
 }
 
 void ChannelWriter::grow_block() {
   block_bytes_ = block_bytes_ == kSmallBlockBytes ? kMediumBlockBytes : kLargeBlockBytes;
 }
 
-void ChannelWriter::close_if_presence_changes(EpochMillis timestamp) {
-  if (elements_started_ == 0 || used_ == 0) return;
-  if (((flags_ & kFrameHasTimestamps) != 0) != (timestamp != kNoTimestamp)) close_block(0, hash_);
-}
-
 void ChannelWriter::begin_record(EpochMillis timestamp, Encoder* encoder) {
-  close_if_presence_changes(timestamp);
+  const bool timed = timestamp != kNoTimestamp;
+  if (open_.records != 0 && open_.timestamps != timed) close_block(0, hash_);
+  open_.timestamps = timed;
   if (!block_) open_block();
   reserved_ = header_bytes(timestamp);
   const size_t least = reserved_ + std::max<size_t>(shared_.fixed_record_size, 1);
@@ -69,7 +73,7 @@ void ChannelWriter::begin_record(EpochMillis timestamp, Encoder* encoder) {
     encoder->start(nullptr, nullptr);
     return;
   }
-  encoder->start(block_->data() + used_ + reserved_, block_->data() + block_->capacity());
+  encoder->start(open_.cursor + reserved_, block_->data() + block_->capacity());
 }
 
 void ChannelWriter::start_element(EpochMillis timestamp, std::string_view payload) {
@@ -77,15 +81,20 @@ void ChannelWriter::start_element(EpochMillis timestamp, std::string_view payloa
   if (shared_.hash) hash_ = rolling_hash(hash_, ElementKind::kRecord, timestamp, payload);
 }
 
+bool ChannelWriter::is_in_block(std::string_view payload) const {
+  return block_ && payload.data() >= block_->data() &&
+         payload.data() < block_->data() + block_->capacity();
+}
+
 void ChannelWriter::end_record(EpochMillis timestamp, std::string_view payload) {
   CHECK(shared_.fixed_record_size == 0 || payload.size() == shared_.fixed_record_size);
   CHECK(payload.size() <= kRecordBytesMax);
   start_element(timestamp, payload);
-  const bool inside = !payload.empty() && payload.data() >= block_->data() &&
-                      payload.data() < block_->data() + block_->capacity();
+  const bool inside = !payload.empty() && is_in_block(payload);
   if (!inside || !finish_in_place(timestamp, payload)) append_copied(timestamp, payload);
   if (shared_.fixed_record_size == 0)
     length_guess_ = static_cast<uint32_t>(varint_size(payload.size()));
+  open_.small = payload.size() <= RecordOutput::kSmallRecordBytes;
   if (block_ && room() == 0) {
     close_block(0, hash_);
     grow_block();
@@ -97,14 +106,12 @@ bool ChannelWriter::finish_in_place(EpochMillis timestamp, std::string_view payl
   if (shared_.fixed_record_size == 0) {
     header = reserved_ - length_guess_ + varint_size(payload.size());
     if (header + payload.size() > room()) return false;
-    char* begin = block_->data() + used_;
+    char* begin = open_.cursor;
     if (header != reserved_) std::memmove(begin + header, begin + reserved_, payload.size());
   }
-  put_header(block_->data() + used_, timestamp, payload.size());
-  used_ += static_cast<uint32_t>(header + payload.size());
-  ++elements_started_;
-  ++next_element_;
-  if (timestamp != kNoTimestamp) flags_ |= kFrameHasTimestamps;
+  put_header(open_.cursor, timestamp, payload.size());
+  open_.cursor += header + payload.size();
+  ++open_.records;
   return true;
 }
 
@@ -113,14 +120,13 @@ void ChannelWriter::append_copied(EpochMillis timestamp, std::string_view payloa
   const auto header_size =
       static_cast<size_t>(put_header(header, timestamp, payload.size()) - header);
   std::string aside;  // When the payload lies where the header will be written.
-  if (block_ && payload.data() >= block_->data() &&
-      payload.data() < block_->data() + block_->capacity()) {
+  if (is_in_block(payload)) {
     aside.assign(payload);
     payload = aside;
   }
   const size_t size = header_size + payload.size();
   // A small element is cheaper for the consumer in one piece than a block is full.
-  if (block_ && used_ != 0 && size > room() && room() <= block_->capacity() / 8 &&
+  if (used() != 0 && size > room() && room() <= block_->capacity() / 8 &&
       size <= block_->capacity() / 4) {
     close_block(0, hash_before_);
     grow_block();
@@ -128,9 +134,7 @@ void ChannelWriter::append_copied(EpochMillis timestamp, std::string_view payloa
   if (!block_) open_block();
   // The element counts where it starts; the hash of a block it does not end in is the one before
   // it.
-  ++elements_started_;
-  ++next_element_;
-  if (timestamp != kNoTimestamp) flags_ |= kFrameHasTimestamps;
+  ++open_.records;
   append_spanning({header, header_size});
   append_spanning(payload);
 }
@@ -144,16 +148,16 @@ void ChannelWriter::append_spanning(std::string_view bytes) {
       flags_ = kFrameStartsWithTail;
     }
     const size_t part = std::min<size_t>(room(), bytes.size());
-    std::memcpy(block_->data() + used_, bytes.data(), part);
-    used_ += static_cast<uint32_t>(part);
+    std::memcpy(open_.cursor, bytes.data(), part);
+    open_.cursor += part;
     bytes.remove_prefix(part);
-    if (elements_started_ == 0) tail_bytes_ = used_;
+    if (open_.records == 0) tail_bytes_ = used();
   }
 }
 
 void ChannelWriter::append_event(ElementKind kind, const std::shared_ptr<const Block>& event,
                                  uint32_t size) {
-  if (used_ != 0) close_block(0, hash_);
+  if (used() != 0) close_block(0, hash_);
   const bool numbered = kind != ElementKind::kBarrier;
   if (numbered && shared_.hash) {
     hash_ =
@@ -163,17 +167,17 @@ void ChannelWriter::append_event(ElementKind kind, const std::shared_ptr<const B
   buffer.block = event;
   buffer.size = size;
   buffer.event = true;
-  buffer.first_element = next_element_;
+  buffer.first_element = first_element_;
   buffer.elements_started = numbered ? 1 : 0;
   buffer.hash = static_cast<uint32_t>(hash_);
   buffer.gate = shared_.log_position ? static_cast<uint32_t>(shared_.log_position()) : 0;
-  next_element_ += buffer.elements_started;
+  first_element_ += buffer.elements_started;
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
 }
 
 void ChannelWriter::flush() {
-  if (used_ == 0) return;
-  if (used_ <= block_->capacity() / 16) {
+  if (used() == 0) return;
+  if (used() <= block_->capacity() / 16) {
     block_bytes_ = block_->capacity() == kLargeBlockBytes ? kMediumBlockBytes : kSmallBlockBytes;
   }
   close_block(0, hash_);

@@ -23,6 +23,8 @@ class ChannelWriter {
     bool hash = false;
     std::function<uint64_t()> log_position;
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
+    uint64_t records = 0;                         // In closed buffers, with the bytes they take.
+    uint64_t bytes = 0;
   };
 
   ChannelWriter(Shared* shared, uint32_t subpartition, PartitionQueues::Channel* channel,
@@ -30,7 +32,7 @@ class ChannelWriter {
       : shared_(*shared),
         subpartition_(subpartition),
         channel_(channel),
-        next_element_(start.elements),
+        first_element_(start.elements),
         hash_(start.hash),
         hash_before_(start.hash) {}
 
@@ -47,16 +49,22 @@ class ChannelWriter {
   /// the next one is smaller.
   void flush();
 
-  bool has_unflushed() const { return used_ != 0; }
-  uint64_t elements() const { return next_element_; }
+  bool has_unflushed() const { return used() != 0; }
+  uint64_t elements() const { return first_element_ + open_.records; }
   uint64_t hash() const { return hash_; }
   uint32_t block_bytes() const { return block_bytes_; }
+
+  /// For records that are written in place without this class.
+  RecordOutput::OpenBlock* open() { return &open_; }
 
   /// Membership in the partition's list of channels with unflushed bytes.
   bool listed = false;
 
  private:
-  uint32_t room() const { return block_ ? block_->capacity() - used_ : 0; }
+  uint32_t used() const {
+    return block_ ? static_cast<uint32_t>(open_.cursor - block_->data()) : 0;
+  }
+  uint32_t room() const { return block_ ? block_->capacity() - used() : 0; }
   size_t header_bytes(EpochMillis timestamp) const;
   char* put_header(char* out, EpochMillis timestamp, uint64_t payload_bytes) const;
   void open_block();
@@ -66,23 +74,22 @@ class ChannelWriter {
   void append_copied(EpochMillis timestamp, std::string_view payload);
   void append_spanning(std::string_view bytes);
   void start_element(EpochMillis timestamp, std::string_view payload);
-  void close_if_presence_changes(EpochMillis timestamp);
+  bool is_in_block(std::string_view payload) const;
 
   Shared& shared_;
   const uint32_t subpartition_;
   PartitionQueues::Channel* const channel_;
 
   std::shared_ptr<Block> block_;
-  uint32_t used_ = 0;
+  RecordOutput::OpenBlock open_;             // Where in the block.
   uint32_t block_bytes_ = kSmallBlockBytes;  // Of the next block.
   uint8_t flags_ = 0;
-  uint32_t tail_bytes_ = 0;        // Of the element that began in an earlier block.
-  uint32_t elements_started_ = 0;  // In the open block.
-  uint32_t length_guess_ = 1;      // Bytes kept for the varint of the record under way.
-  uint64_t next_element_ = 0;
-  uint64_t hash_ = 0;         // After all complete elements.
-  uint64_t hash_before_ = 0;  // Before the element under way.
-  size_t reserved_ = 0;       // Bytes kept before the payload in place.
+  uint32_t tail_bytes_ = 0;     // Of the element that began in an earlier block.
+  uint32_t length_guess_ = 1;   // Bytes kept for the varint of the record under way.
+  uint64_t first_element_ = 0;  // Of the open block, or the next one.
+  uint64_t hash_ = 0;           // After all complete elements.
+  uint64_t hash_before_ = 0;    // Before the element under way.
+  size_t reserved_ = 0;         // Bytes kept before the payload in place.
 };
 
 }  // namespace freshet

@@ -8,15 +8,6 @@
 
 namespace freshet {
 
-char* put_varint(char* out, uint64_t value) {
-  while (value >= 0x80) {
-    *out++ = static_cast<char>(static_cast<uint8_t>(value) | 0x80);
-    value >>= 7;
-  }
-  *out++ = static_cast<char>(value);
-  return out;
-}
-
 ChannelPosition position_of(const std::vector<ChannelPosition>& positions, uint32_t peer) {
   const auto at = std::lower_bound(
       positions.begin(), positions.end(), peer,

@@ -162,7 +162,34 @@ void GateChannel::count(ElementKind kind, EpochMillis timestamp, std::string_vie
   if (shared_.hash) taken_hash_ = rolling_hash(taken_hash_, kind, timestamp, payload);
   if (kind != ElementKind::kRecord) return;
   ++shared_.records;
-  shared_.bytes += payload.size();
+}
+
+std::optional<RecordRun> GateChannel::begin_run(uint32_t records_max, const bool* stop) {
+  if (!parsed_) return std::nullopt;
+  return RecordRun(layout_, current_.bytes().substr(at_), records_max, stop);
+}
+
+void GateChannel::end_run(const RecordRun& run) {
+  if (run.records() == 0) return;
+  count_run(run);
+  at_ += run.bytes();
+  elements_seen_ += run.records();
+  parsed_ = false;
+  shared_.viewed = this;
+  if (at_ == current_.size) (void)finish_buffer();  // A failure is seen by the next prepare().
+}
+
+void GateChannel::count_run(const RecordRun& run) {
+  taken_ += run.records();
+  shared_.records += run.records();
+  shared_.bytes += run.bytes();
+  if (!shared_.hash) return;
+  const bool stop = false;
+  RecordRun again(layout_, current_.bytes().substr(at_, run.bytes()), run.records(), &stop);
+  std::string_view payload;
+  EpochMillis timestamp = kNoTimestamp;
+  while (again.next(&payload, &timestamp))
+    taken_hash_ = rolling_hash(taken_hash_, ElementKind::kRecord, timestamp, payload);
 }
 
 Element GateChannel::take() {
@@ -175,6 +202,7 @@ Element GateChannel::take() {
   ++elements_seen_;
   parsed_ = false;
   count(ElementKind::kRecord, next_.timestamp, payload);
+  shared_.bytes += next_.header_bytes + next_.payload_bytes;
   shared_.viewed = this;
   if (at_ == current_.size) (void)finish_buffer();  // A failure is seen by the next prepare().
   return element;
@@ -189,6 +217,7 @@ Element GateChannel::take_assembled() {
   const std::string_view payload =
       std::string_view(shared_.kept_bytes).substr(heap_record_.header_bytes);
   count(ElementKind::kRecord, heap_record_.timestamp, payload);
+  shared_.bytes += heap_record_.header_bytes + heap_record_.payload_bytes;
   return Element{ElementKind::kRecord, producer_, heap_record_.timestamp, payload};
 }
 

@@ -50,6 +50,10 @@ class GateChannel {
   /// After prepare() gave true.
   Element take();
 
+  /// The same: whole records that lie in one buffer. Nullopt when something else comes next.
+  std::optional<RecordRun> begin_run(uint32_t records_max, const bool* stop);
+  void end_run(const RecordRun& run);
+
   /// A fair turn ends where a buffer does.
   bool at_buffer_start() const { return !has_current_; }
 
@@ -78,6 +82,7 @@ class GateChannel {
   Element take_event();
   Element take_assembled();
   void count(ElementKind kind, EpochMillis timestamp, std::string_view payload);
+  void count_run(const RecordRun& run);
 
   Shared& shared_;
   const uint32_t producer_;

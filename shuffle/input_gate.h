@@ -8,6 +8,7 @@
 
 #include "network/transport.h"
 #include "runtime/base/ids.h"
+#include "runtime/base/record_layout.h"
 #include "runtime/base/status.h"
 #include "shuffle/element.h"
 #include "shuffle/result_partition.h"
@@ -83,6 +84,13 @@ class InputGate {
   /// the next call of this function.
   virtual std::optional<Element> take_from(uint32_t producer) = 0;
 
+  /// When whole records of one producer come next and lie in one buffer: those, for as long as no
+  /// other function is called; then end_run() takes as many as the run gave. Nullopt: take_from()
+  /// knows. At most `records_max`, and none once `*stop`.
+  virtual std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max,
+                                             const bool* stop) = 0;
+  virtual void end_run(uint32_t producer, const RecordRun& run) = 0;
+
   /// True when every producer's data has ended and was taken. Ends come as ranges and are not given
   /// out as elements.
   virtual bool ended() const = 0;
@@ -91,6 +99,7 @@ class InputGate {
   /// taken.
   virtual std::vector<ChannelPosition> positions() const = 0;
 
+  /// Bytes with the headers of records.
   virtual uint64_t records_read() const = 0;
   virtual uint64_t bytes_read() const = 0;
 

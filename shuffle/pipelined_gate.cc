@@ -121,10 +121,14 @@ void GateReader::ready(std::vector<uint32_t>* producers) {
   if (producers->empty()) flush_credit();
 }
 
-std::optional<Element> GateReader::take_from(uint32_t producer) {
+void GateReader::drop_views() {
   shared_.viewed = nullptr;
   if (shared_.kept_block) [[unlikely]]
     shared_.kept_block = nullptr;
+}
+
+std::optional<Element> GateReader::take_from(uint32_t producer) {
+  drop_views();
   if (producer >= options_.producers_end) return std::nullopt;
   GateChannel* from = channels_.find(producer);
   if (from == nullptr || !prepare(from)) {
@@ -136,15 +140,34 @@ std::optional<Element> GateReader::take_from(uint32_t producer) {
     return std::nullopt;
   }
   const Element element = from->take();
-  if (from->at_buffer_start()) [[unlikely]] {
-    if (shared_.freed_bytes != 0) collect_credit(*from);
-    // The end of a buffer is the end of the turn.
-    if (turns_.size() > 1 && turns_.front() == from) {
-      turns_.pop_front();
-      turns_.push_back(from);
-    }
-  }
+  after_taking(from);
   return element;
+}
+
+void GateReader::after_taking(GateChannel* from) {
+  if (!from->at_buffer_start()) [[likely]]
+    return;
+  if (shared_.freed_bytes != 0) collect_credit(*from);
+  // The end of a buffer is the end of the turn.
+  if (turns_.size() > 1 && turns_.front() == from) {
+    turns_.pop_front();
+    turns_.push_back(from);
+  }
+}
+
+std::optional<RecordRun> GateReader::begin_run(uint32_t producer, uint32_t records_max,
+                                               const bool* stop) {
+  drop_views();
+  GateChannel* from = producer < options_.producers_end ? channels_.find(producer) : nullptr;
+  if (from == nullptr || !prepare(from)) return std::nullopt;
+  return from->begin_run(records_max, stop);
+}
+
+void GateReader::end_run(uint32_t producer, const RecordRun& run) {
+  GateChannel* from = channels_.find(producer);
+  CHECK(from != nullptr);
+  from->end_run(run);
+  after_taking(from);
 }
 
 bool GateReader::ended() {

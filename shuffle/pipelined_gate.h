@@ -34,6 +34,8 @@ class GateReader {
   std::optional<uint32_t> next_ready();
   void ready(std::vector<uint32_t>* producers);
   std::optional<Element> take_from(uint32_t producer);
+  std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max, const bool* stop);
+  void end_run(uint32_t producer, const RecordRun& run);
   bool ended();
   std::vector<ChannelPosition> positions() const;
   /// The source's producers come from it now; what their channels hold is dropped.
@@ -48,6 +50,8 @@ class GateReader {
   void take_local(const std::shared_ptr<PartitionQueues>& partition);
   void add(uint32_t producer, Buffer buffer);
   void fail(uint32_t producer, const Status& cause);
+  void drop_views();
+  void after_taking(GateChannel* from);
   bool prepare(GateChannel* channel);
   void collect_credit(const GateChannel& channel);
   void flush_credit();
@@ -113,6 +117,13 @@ class PipelinedGate final : public InputGate {
   void ready(std::vector<uint32_t>* producers) override { reader_->ready(producers); }
   std::optional<Element> take_from(uint32_t producer) override {
     return reader_->take_from(producer);
+  }
+  std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max,
+                                     const bool* stop) override {
+    return reader_->begin_run(producer, records_max, stop);
+  }
+  void end_run(uint32_t producer, const RecordRun& run) override {
+    reader_->end_run(producer, run);
   }
   bool ended() const override { return reader_->ended(); }
   std::vector<ChannelPosition> positions() const override { return reader_->positions(); }

@@ -24,14 +24,21 @@ Result<std::shared_ptr<ResultPartition>> PipelinedPartition::create(const Option
 }
 
 PipelinedPartition::PipelinedPartition(const Options& options, Context context)
-    : context_(std::move(context)),
+    : ResultPartition(options.subpartitions),
+      context_(std::move(context)),
       subpartitions_(options.subpartitions),
       account_(std::make_shared<MemoryAccount>(context_.budget_bytes, options.wake)),
       queues_(std::make_shared<PartitionQueues>(PartitionQueues::Options{
           options.job, options.dataset, options.producer, options.attempt, options.subpartitions,
           options.fixed_record_size, options.start, options.retained_bytes_max})),
-      shared_{context_.pool,        account_, options.fixed_record_size, options.hash,
-              options.log_position, {}},
+      shared_{context_.pool,
+              account_,
+              options.fixed_record_size,
+              options.hash,
+              options.log_position,
+              {},
+              0,
+              0},
       channels_(options.subpartitions) {}
 
 PipelinedPartition::~PipelinedPartition() { CHECK(released_); }
@@ -43,9 +50,15 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   // ChannelWriter::open_block.
   ++channel_count_;
   account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
-  return channels_.create(subpartition, &shared_, subpartition,
-                          context_.index->create_channel(queues_, subpartition),
-                          queues_->start_of(subpartition));
+  ChannelWriter& made = channels_.create(subpartition, &shared_, subpartition,
+                                         context_.index->create_channel(queues_, subpartition),
+                                         queues_->start_of(subpartition));
+  set_open_block(subpartition, made.open());
+  return made;
+}
+
+void PipelinedPartition::note_space() {
+  if (full_ != nullptr && !account_->available()) *full_ = true;
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {
@@ -58,16 +71,14 @@ Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis tim
 
 void PipelinedPartition::end_record() {
   CHECK(current_ != nullptr);
-  const std::string_view payload = encoder_.bytes();
-  ++records_;
-  bytes_ += payload.size();
-  current_->end_record(timestamp_, payload);
+  current_->end_record(timestamp_, encoder_.bytes());
   if (!current_->listed && current_->has_unflushed()) {
     current_->listed = true;
     unflushed_.push_back(current_);
   }
   current_ = nullptr;
   if (!shared_.closed.empty()) hand_over();
+  note_space();
 }
 
 void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payload) {
@@ -82,6 +93,7 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
   hand_over();
   for (ChannelWriter* writer : unflushed_) writer->listed = false;
   unflushed_.clear();
+  note_space();
 }
 
 void PipelinedPartition::flush() {

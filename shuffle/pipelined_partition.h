@@ -25,6 +25,7 @@ class PipelinedPartition final : public ResultPartition {
   ~PipelinedPartition() override;
 
   bool available() const override { return account_->available(); }
+  void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
@@ -32,13 +33,14 @@ class PipelinedPartition final : public ResultPartition {
   bool has_unflushed() const override { return !unflushed_.empty(); }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
-  uint64_t records_written() const override { return records_; }
-  uint64_t bytes_written() const override { return bytes_; }
+  uint64_t records_written() const override { return shared_.records; }
+  uint64_t bytes_written() const override { return shared_.bytes; }
   void release() override;
 
  private:
   ChannelWriter& channel(uint32_t subpartition);
   void hand_over();
+  void note_space();
 
   const Context context_;
   const uint32_t subpartitions_;
@@ -54,8 +56,7 @@ class PipelinedPartition final : public ResultPartition {
   ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.
   EpochMillis timestamp_ = kNoTimestamp;
   uint64_t channel_count_ = 0;
-  uint64_t records_ = 0;
-  uint64_t bytes_ = 0;
+  bool* full_ = nullptr;
   bool ended_ = false;
   bool released_ = false;
 };

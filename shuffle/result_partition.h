@@ -8,6 +8,7 @@
 
 #include "runtime/base/encoding.h"
 #include "runtime/base/ids.h"
+#include "runtime/base/record_output.h"
 #include "shuffle/element.h"
 
 namespace freshet {
@@ -40,7 +41,7 @@ uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
 /// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks
 /// come from the heap and count as overdraft. Buffers are handed over when full, at flush() and
 /// before events; handed over they are immutable.
-class ResultPartition {
+class ResultPartition : public RecordOutput {
  public:
   struct Options {
     JobId job;
@@ -58,14 +59,14 @@ class ResultPartition {
     uint64_t retained_bytes_max = 0;
   };
 
-  virtual ~ResultPartition() = default;
+  explicit ResultPartition(uint32_t subpartitions) : RecordOutput(subpartitions) {}
 
   /// True when the task may take another element: buffers are left and no overdraft is owed.
   virtual bool available() const = 0;
 
-  /// Starts a record for one consumer; encode it, then end_record(). One at a time.
-  virtual Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) = 0;
-  virtual void end_record() = 0;
+  /// From now on writing functions set `*full` when they leave it unavailable. Outlives the
+  /// partition.
+  virtual void watch(bool* full) = 0;
 
   /// An event to all consumers, behind what was written before. Not for kEndOfData.
   virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
@@ -81,6 +82,7 @@ class ResultPartition {
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;
 
+  /// In buffers that are closed; bytes with the headers of records.
   virtual uint64_t records_written() const = 0;
   virtual uint64_t bytes_written() const = 0;
 

@@ -76,10 +76,7 @@ FRESHET_JOB(wordcount) {
   read_lines(env)
       .flat_map([](const std::string& line, freshet::Collector<WordCount>& out) {
         WordCount one{"", 1};
-        wordcount::for_each_word(line, [&](const std::string& word) {
-          one.word = word;
-          out.collect(one);
-        });
+        wordcount::for_each_word(line, one.word, [&] { out.collect(one); });
       })
       .name("split")
       .key_by(&WordCount::word)

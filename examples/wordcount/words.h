@@ -22,13 +22,12 @@ constexpr std::array<char, 256> word_characters() {
 
 inline constexpr std::array<char, 256> kWordCharacters = word_characters();
 
-/// Calls take(const std::string&) for every word of `line`: the longest runs of ASCII letters and
+/// Puts every word of `line` into `word` and calls take(): the longest runs of ASCII letters and
 /// digits, in lower case, like `LC_ALL=C tr -cs 'A-Za-z0-9' '\n' | tr A-Z a-z`. Other bytes, also
 /// those of other alphabets, separate.
 template <class Take>
-void for_each_word(std::string_view line, Take&& take) {
+void for_each_word(std::string_view line, std::string& word, Take&& take) {
   const auto character = [](char c) { return kWordCharacters[static_cast<unsigned char>(c)]; };
-  std::string word;
   const char* cursor = line.data();
   const char* const end = cursor + line.size();
   while (true) {
@@ -38,7 +37,7 @@ void for_each_word(std::string_view line, Take&& take) {
     while (cursor != end && character(*cursor) != 0) cursor++;
     word.resize(static_cast<size_t>(cursor - begin));
     for (size_t i = 0; i < word.size(); i++) word[i] = character(begin[i]);
-    take(std::as_const(word));
+    take();
   }
 }
 

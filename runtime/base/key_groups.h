@@ -21,6 +21,17 @@ inline uint32_t subtask_of_key_group(uint32_t key_group, uint32_t parallelism,
   return static_cast<uint32_t>(static_cast<uint64_t>(key_group) * parallelism / max_parallelism);
 }
 
+/// The subtasks among which the keys of an edge are spread.
+struct KeyedConsumers {
+  uint32_t parallelism = 1;
+  uint32_t max_parallelism = 1;  // Key groups.
+
+  uint32_t subtask_of(uint64_t key_hash) const {
+    return subtask_of_key_group(key_group_of(key_hash, max_parallelism), parallelism,
+                                max_parallelism);
+  }
+};
+
 /// Key groups [begin, end).
 struct KeyGroupRange {
   uint32_t begin = 0;

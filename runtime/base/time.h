@@ -26,6 +26,9 @@ using TimePoint = MonotonicScale::time_point;
 /// Milliseconds since 1970 UTC: event time, processing time as operators see it, log lines.
 using EpochMillis = int64_t;
 
+/// Of records that have no event time.
+inline constexpr EpochMillis kNoTimestamp = INT64_MIN;
+
 inline int64_t to_millis(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }

@@ -1,15 +1,28 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "runtime/base/encoding.h"
+#include "runtime/base/key_groups.h"
+#include "runtime/base/record_layout.h"
+#include "runtime/base/record_output.h"
 #include "runtime/base/time.h"
 
 namespace freshet {
 
-inline constexpr EpochMillis kNoTimestamp = INT64_MIN;
+/// Records that are processed one after the other, given together so that an operator can look
+/// ahead: ask for memory that it will need.
+struct RecordBatch {
+  static constexpr uint32_t kRecordsMax = 8;
+
+  std::array<const void*, kRecordsMax> records;
+  std::array<EpochMillis, kRecordsMax> timestamps;
+  uint32_t count = 0;
+  uint32_t begun = 0;  // By the receiver, before it processes each.
+};
 
 /// Takes records of one type: an operator's input, a chained successor, an edge. `record` points to
 /// a value of the type that both ends agreed on by their fingerprints, and lives until the call
@@ -18,6 +31,13 @@ class RecordReceiver {
  public:
   virtual ~RecordReceiver() = default;
   virtual void receive(const void* record, EpochMillis timestamp) = 0;
+
+  virtual void receive_batch(RecordBatch& batch) {
+    while (batch.begun < batch.count) {
+      const uint32_t i = batch.begun++;
+      receive(batch.records[i], batch.timestamps[i]);
+    }
+  }
 };
 
 /// Turns encoded records of one type into calls of a receiver; keeps one value to decode into.
@@ -28,6 +48,16 @@ class RecordReader {
   /// Decodes exactly one record from all of `bytes` and hands it over. Throws CodecError when bytes
   /// are bad or left over.
   virtual void read(std::string_view bytes, EpochMillis timestamp, RecordReceiver& to) = 0;
+
+  /// The same for all records of a run.
+  virtual void read_run(RecordRun& run, RecordReceiver& to) {
+    std::string_view bytes;
+    EpochMillis timestamp = kNoTimestamp;
+    while (run.next(&bytes, &timestamp)) read(bytes, timestamp, to);
+  }
+
+  /// How many records the last read_run() took and did not begin to process.
+  virtual uint32_t read_ahead() const { return 0; }
 };
 
 /// Codec and key selector of one edge. Immutable, shared by all its subtasks; thread-safe.
@@ -41,6 +71,19 @@ class EdgeType {
   virtual uint32_t fixed_size() const = 0;
 
   virtual void encode(const void* record, Encoder&) const = 0;
+
+  /// Encodes into one channel of an output.
+  virtual void write(const void* record, EpochMillis timestamp, RecordOutput& output,
+                     uint32_t channel) const {
+    encode(record, output.begin_record(channel, timestamp));
+    output.end_record();
+  }
+
+  /// Encodes into the channel of the subtask that owns the record's key, for Partitioning::kHash.
+  virtual void write_by_key(const void* record, EpochMillis timestamp, RecordOutput& output,
+                            const KeyedConsumers& consumers, Encoder& scratch) const {
+    write(record, timestamp, output, consumers.subtask_of(key_hash(record, scratch)));
+  }
   virtual std::unique_ptr<RecordReader> make_reader() const = 0;
 
   /// hash_key() of the record's serialised key, for Partitioning::kHash. `scratch` is the caller's.

@@ -66,6 +66,14 @@ class Operator {
   /// One record of input `input`.
   virtual void process(uint32_t input, const void* record, EpochMillis timestamp) = 0;
 
+  /// The same for each of a batch, in order; `begun` is raised before each.
+  virtual void process_batch(uint32_t input, RecordBatch& batch) {
+    while (batch.begun < batch.count) {
+      const uint32_t i = batch.begun++;
+      process(input, batch.records[i], batch.timestamps[i]);
+    }
+  }
+
   /// Event time reached `watermark` on all channels of all inputs. Forwarding it is the task's
   /// business.
   virtual void on_watermark(EpochMillis /*watermark*/) {}

@@ -14,19 +14,53 @@
 
 namespace freshet {
 
-/// Decodes into one value, again and again, so that strings and vectors keep their memory.
+/// Decodes into the same few values, again and again, so that strings and vectors keep their
+/// memory.
 template <class T>
 class TypedReader final : public RecordReader {
  public:
   void read(std::string_view bytes, EpochMillis timestamp, RecordReceiver& to) override {
-    Decoder decoder(bytes);
-    Codec<T>::decode(decoder, value_);
-    if (decoder.remaining() != 0) throw CodecError("an element is longer than its record");
-    to.receive(&value_, timestamp);
+    batch_.count = batch_.begun = 0;
+    decode(bytes, values_[0]);
+    to.receive(&values_[0], timestamp);
   }
 
+  void read_run(RecordRun& run, RecordReceiver& to) override {
+    do {
+      batch_.count = batch_.begun = 0;
+      try {
+        fill_batch(run);
+      } catch (...) {
+        to.receive_batch(batch_);  // Those before it are in order.
+        throw;
+      }
+      to.receive_batch(batch_);
+    } while (batch_.count == RecordBatch::kRecordsMax);
+  }
+
+  uint32_t read_ahead() const override { return batch_.count - batch_.begun; }
+
  private:
-  T value_{};
+  static void decode(std::string_view bytes, T& value) {
+    Decoder decoder(bytes);
+    Codec<T>::decode(decoder, value);
+    if (decoder.remaining() != 0) throw CodecError("an element is longer than its record");
+  }
+
+  void fill_batch(RecordRun& run) {
+    std::string_view bytes;
+    EpochMillis timestamp = kNoTimestamp;
+    while (batch_.count < RecordBatch::kRecordsMax && run.next(&bytes, &timestamp)) {
+      T& value = values_[batch_.count];
+      decode(bytes, value);
+      batch_.records[batch_.count] = &value;
+      batch_.timestamps[batch_.count] = timestamp;
+      ++batch_.count;
+    }
+  }
+
+  std::array<T, RecordBatch::kRecordsMax> values_{};
+  RecordBatch batch_;
 };
 
 /// The codec of records that carry no key and name no subtask.
@@ -38,6 +72,13 @@ class TypedEdge : public EdgeType {
 
   void encode(const void* record, Encoder& encoder) const override {
     Codec<T>::encode(*static_cast<const T*>(record), encoder);
+  }
+
+  void write(const void* record, EpochMillis timestamp, RecordOutput& output,
+             uint32_t channel) const override {
+    output.write(channel, timestamp, Codec<T>::kFixedSize, [record](Encoder& encoder) {
+      Codec<T>::encode(*static_cast<const T*>(record), encoder);
+    });
   }
 
   std::unique_ptr<RecordReader> make_reader() const override {
@@ -57,6 +98,12 @@ class KeyedEdge final : public TypedEdge<T> {
  public:
   explicit KeyedEdge(std::shared_ptr<const KeySelector<K, T>> selector)
       : selector_(std::move(selector)) {}
+
+  void write_by_key(const void* record, EpochMillis timestamp, RecordOutput& output,
+                    const KeyedConsumers& consumers, Encoder& scratch) const override {
+    TypedEdge<T>::write(record, timestamp, output,
+                        consumers.subtask_of(KeyedEdge::key_hash(record, scratch)));
+  }
 
   uint64_t key_hash(const void* record, Encoder& scratch) const override {
     K key_memory{};

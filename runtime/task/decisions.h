@@ -36,6 +36,10 @@ class Decisions {
   /// now.
   virtual std::optional<Decision> next(const Offers&) = 0;
 
+  /// How many records of one channel may follow a kElement without being asked for: none unless
+  /// nobody needs to know of each.
+  virtual uint32_t run_max() const { return 1; }
+
   /// Between two pieces of work: the time may change.
   virtual void tick() = 0;
 
@@ -68,11 +72,14 @@ class LiveDecisions final : public Decisions {
       : clock_(clock), random_(std::move(random)), log_(log) {}
 
   std::optional<Decision> next(const Offers&) override;
+  uint32_t run_max() const override { return log_ == nullptr ? kRunMax : 1; }
   void tick() override;
   uint64_t random() override;
   std::string external(const std::function<std::string()>& ask) override;
 
  private:
+  static constexpr uint32_t kRunMax = 512;  // Mail waits as long.
+
   std::optional<Decision> next_element(const std::vector<InputGate*>& gates);
   Decision logged(const Decision& decision) {
     if (log_ != nullptr) log_->append(decision);

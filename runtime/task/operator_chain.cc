@@ -54,6 +54,15 @@ class OperatorChain::Input final : public RecordReceiver {
     }
   }
 
+  void receive_batch(RecordBatch& batch) override {
+    try {
+      receiver_.process_batch(input_, batch);
+    } catch (...) {
+      if (failed_operator_.empty()) failed_operator_ = name_;
+      throw;
+    }
+  }
+
   uint32_t input() const { return input_; }
 
  private:

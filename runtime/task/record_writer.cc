@@ -19,9 +19,7 @@ class ChoosingWriter final : public RecordWriter {
     const uint32_t subpartition = choose_(record, status_);
     if (!status_.ok()) [[unlikely]]
       return;
-    Encoder& encoder = partition_.begin_record(subpartition, timestamp);
-    type_.encode(record, encoder);
-    partition_.end_record();
+    type_.write(record, timestamp, partition_, subpartition);
   }
 
  private:
@@ -59,16 +57,21 @@ class BroadcastWriter final : public RecordWriter {
   Encoder scratch_;
 };
 
-struct ByKeyGroup {
-  const EdgeType* type;
-  uint32_t parallelism;
-  uint32_t max_parallelism;
-  std::unique_ptr<Encoder> scratch = std::make_unique<Encoder>();
+/// The type knows the key.
+class KeyedWriter final : public RecordWriter {
+ public:
+  KeyedWriter(const EdgeType& type, ResultPartition& partition, KeyedConsumers consumers)
+      : type_(type), partition_(partition), consumers_(consumers) {}
 
-  uint32_t operator()(const void* record, Status&) {
-    const uint64_t hash = type->key_hash(record, *scratch);
-    return subtask_of_key_group(key_group_of(hash, max_parallelism), parallelism, max_parallelism);
+  void receive(const void* record, EpochMillis timestamp) override {
+    type_.write_by_key(record, timestamp, partition_, consumers_, scratch_);
   }
+
+ private:
+  const EdgeType& type_;
+  ResultPartition& partition_;
+  const KeyedConsumers consumers_;
+  Encoder scratch_;
 };
 
 struct RoundRobin {
@@ -111,9 +114,9 @@ std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const E
                                                  ResultPartition& partition, Decisions& decisions) {
   switch (options.partitioning) {
     case Partitioning::kHash:
-      return make_choosing(
+      return std::make_unique<KeyedWriter>(
           type, partition,
-          ByKeyGroup{&type, options.consumer_parallelism, options.consumer_max_parallelism});
+          KeyedConsumers{options.consumer_parallelism, options.consumer_max_parallelism});
     case Partitioning::kRebalance: {
       const uint32_t start =
           options.subpartitions == 1 ? 0 : decisions.random_below(options.subpartitions);

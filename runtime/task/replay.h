@@ -24,6 +24,10 @@ class ReplayGate final : public InputGate {
   std::optional<uint32_t> next_ready() override;
   void ready(std::vector<uint32_t>* producers) override;
   std::optional<Element> take_from(uint32_t producer) override;
+  std::optional<RecordRun> begin_run(uint32_t, uint32_t, const bool*) override {
+    return std::nullopt;
+  }
+  void end_run(uint32_t, const RecordRun&) override {}
   bool ended() const override;
   Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
@@ -43,9 +47,12 @@ class ReplayGate final : public InputGate {
 class CapturePartition final : public ResultPartition {
  public:
   CapturePartition(uint32_t subpartitions, bool keep_elements)
-      : subpartitions_(subpartitions), keep_elements_(keep_elements) {}
+      : ResultPartition(subpartitions),
+        subpartitions_(subpartitions),
+        keep_elements_(keep_elements) {}
 
   bool available() const override { return available_; }
+  void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
@@ -61,7 +68,10 @@ class CapturePartition final : public ResultPartition {
   std::optional<ChannelPosition> position_at(uint32_t subpartition, uint64_t elements) const;
 
   /// For tests of back pressure.
-  void set_available(bool available) { available_ = available; }
+  void set_available(bool available) {
+    available_ = available;
+    if (full_ != nullptr) *full_ = !available;
+  }
   const std::vector<RecordedElement>& elements(uint32_t subpartition) {
     return elements_[subpartition];
   }
@@ -81,6 +91,7 @@ class CapturePartition final : public ResultPartition {
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
   bool available_ = true;
+  bool* full_ = nullptr;
   bool unflushed_ = false;
   bool ended_ = false;
   bool released_ = false;

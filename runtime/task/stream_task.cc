@@ -73,6 +73,7 @@ void StreamTask::connect(std::vector<std::shared_ptr<InputGate>> gates,
     output.timeout_ms = edge.buffer_timeout_ms;
     // What enumerators and readers say to each other is little and waited for.
     output.flush_every_step = edge.buffer_timeout_ms == 0 || edge.feedback || vertex_.hidden;
+    output.partition->watch(&output_full_);
     outputs_.push_back(std::move(output));
   }
   gates_open_ = inputs_.size();
@@ -131,7 +132,7 @@ StepResult StreamTask::work() {
   const TimePoint begin = environment_.clock.now();
   decisions_->tick();
   StepResult result = StepResult::kWorked;
-  for (uint32_t done = 0; done < kElementsPerStep; done++) {
+  for (uint32_t done = 0; done < kElementsPerStep;) {
     if (!can_emit()) {
       last_blocked_ = true;
       result = StepResult::kIdle;
@@ -142,11 +143,12 @@ StepResult StreamTask::work() {
       result = StepResult::kIdle;
       break;
     }
-    act(*decision);
+    const uint32_t taken = act(*decision);
     if (state_ != TaskState::kRunning)
       return is_terminal(state_) ? StepResult::kFinished : StepResult::kIdle;
-    const bool long_work =
-        decision->kind != DecisionKind::kElement || done % kElementsPerClockRead == 0;
+    const bool long_work = decision->kind != DecisionKind::kElement ||
+                           done / kElementsPerClockRead != (done + taken) / kElementsPerClockRead;
+    done += taken;
     if (long_work && environment_.clock.now() - begin >= kStepTime) break;
   }
   if (Status error = first_error(); !error.ok()) {
@@ -236,6 +238,7 @@ bool StreamTask::can_emit() {
   for (const Output& output : outputs_) {
     if (!output.partition->available()) return false;
   }
+  output_full_ = false;
   return true;
 }
 
@@ -250,43 +253,66 @@ Offers StreamTask::offers() const {
   return offers;
 }
 
-void StreamTask::act(const Decision& decision) {
+uint32_t StreamTask::act(const Decision& decision) {
   switch (decision.kind) {
     case DecisionKind::kElement:
-      take_element(decision);
-      return;
+      return take_element(decision);
     case DecisionKind::kEndInput:
       end_gate(decision.input);
-      return;
+      return 1;
     case DecisionKind::kPoll:
       poll_source();
-      return;
+      return 1;
     case DecisionKind::kFinish:
       finish_some();
-      return;
+      return 1;
     default:
       CHECK(false);
   }
 }
 
-void StreamTask::take_element(const Decision& decision) {
+uint32_t StreamTask::take_run(const Decision& decision) {
+  Input& input = inputs_[decision.input];
+  std::optional<RecordRun> run =
+      input.gate->begin_run(decision.producer, decisions_->run_max(), &output_full_);
+  if (!run) return 0;
+  // What was taken counts also when user code throws.
+  struct End {
+    InputGate& gate;
+    const uint32_t producer;
+    const RecordRun& run;
+    ~End() { gate.end_run(producer, run); }
+  } end{*input.gate, decision.producer, *run};
+  input.reader->read_run(*run, *input.receiver);
+  return run->records();
+}
+
+uint32_t StreamTask::take_element(const Decision& decision) {
   Faults* const faults = environment_.faults;
+  element_ = decision;
+  poll_due_ = chain_->source() != nullptr;
+  // Whoever looks at each element gets each; the others take many at once.
+  const bool one_by_one =
+      faults != nullptr || poll_due_ || phase_ == Phase::kDrain || decisions_->run_max() == 1;
+  if (const uint32_t taken = one_by_one ? 0 : take_run(decision)) {
+    element_.reset();
+    return taken;
+  }
   if (faults != nullptr) [[unlikely]]
     faults->at("task.before_element");
   Input& input = inputs_[decision.input];
   const std::optional<Element> element = input.gate->take_from(decision.producer);
   CHECK(element.has_value());
-  if (phase_ == Phase::kDrain) return;  // Nobody wants it any more.
-  element_ = decision;
+  if (phase_ == Phase::kDrain) return 1;  // Nobody wants it any more.
   if (element->kind == ElementKind::kRecord) [[likely]] {
     input.reader->read(element->payload, element->timestamp, *input.receiver);
   } else {
     take_event(decision, *element);
   }
   element_.reset();
-  poll_due_ = chain_->source() != nullptr;
   if (faults != nullptr) [[unlikely]]
     faults->at("task.after_element");
+  return 1;
 }
 
 void StreamTask::take_event(const Decision& decision, const Element& element) {
@@ -442,7 +468,9 @@ void StreamTask::fail_by_user(const std::string& what, const char* kind) {
   if (element_) {
     for (const ChannelPosition& position : inputs_[element_->input].gate->positions()) {
       if (position.peer != element_->producer) continue;
-      where = ", element " + std::to_string(position.elements - 1) + " of producer " +
+      const uint64_t element =
+          position.elements - 1 - inputs_[element_->input].reader->read_ahead();
+      where = ", element " + std::to_string(element) + " of producer " +
               std::to_string(position.peer) + " of input " + std::to_string(element_->input);
     }
   }

@@ -98,8 +98,10 @@ class StreamTask final : public RunnableTask {
   Status open_inputs_and_outputs();
   bool can_emit();
   Offers offers() const;
-  void act(const Decision&);
-  void take_element(const Decision&);
+  /// Returns how many elements it took, at least 1.
+  uint32_t act(const Decision&);
+  uint32_t take_element(const Decision&);
+  uint32_t take_run(const Decision&);
   void take_event(const Decision&, const Element&);
   void end_gate(uint32_t input);
   void advance_event_time(std::optional<EpochMillis>);
@@ -128,6 +130,7 @@ class StreamTask final : public RunnableTask {
   std::unique_ptr<OperatorChain> chain_;
   WatermarkValve valve_{{}};
   bool sent_active_ = true;
+  bool output_full_ = false;  // Some output became unavailable.
 
   TaskState state_ = TaskState::kDeploying;
   Phase phase_ = Phase::kProcess;

@@ -22,6 +22,11 @@ class RecordingGate final : public InputGate {
     }
     return element;
   }
+  /// Each element is recorded.
+  std::optional<RecordRun> begin_run(uint32_t, uint32_t, const bool*) override {
+    return std::nullopt;
+  }
+  void end_run(uint32_t, const RecordRun&) override {}
   bool ended() const override {
     const bool ended = gate_->ended();
     if (alive_()) to_.ended = ended;
@@ -46,9 +51,14 @@ class RecordingPartition final : public ResultPartition {
  public:
   RecordingPartition(std::shared_ptr<ResultPartition> partition, TaskRecording& to, uint32_t index,
                      const std::function<bool()>& alive)
-      : partition_(std::move(partition)), to_(to), index_(index), alive_(alive) {}
+      : ResultPartition(0),
+        partition_(std::move(partition)),
+        to_(to),
+        index_(index),
+        alive_(alive) {}
 
   bool available() const override { return partition_->available(); }
+  void watch(bool* full) override { partition_->watch(full); }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override {
     return partition_->begin_record(subpartition, timestamp);
   }

@@ -195,9 +195,10 @@ struct Received {
 };
 
 inline void write_record(ResultPartition& partition, uint32_t subpartition,
-                         std::string_view payload, EpochMillis timestamp = INT64_MIN) {
-  partition.begin_record(subpartition, timestamp).write(payload.data(), payload.size());
-  partition.end_record();
+                         std::string_view payload, EpochMillis timestamp = INT64_MIN,
+                         uint32_t fixed_size = 0) {
+  partition.write(subpartition, timestamp, fixed_size,
+                  [&](Encoder& encoder) { encoder.write(payload.data(), payload.size()); });
 }
 
 /// Takes what can be taken now.

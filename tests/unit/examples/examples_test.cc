@@ -10,7 +10,8 @@ namespace {
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
-  wordcount::for_each_word(line, [&](const std::string& word) { words.push_back(word); });
+  std::string word;
+  wordcount::for_each_word(line, word, [&] { words.push_back(word); });
   return words;
 }
 

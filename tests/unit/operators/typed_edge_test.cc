@@ -35,6 +35,57 @@ TEST(TypedEdgeTest, CarriesRecordsAndRefusesBytesThatAreLeftOver) {
   }
 }
 
+/// Records as they lie in a buffer.
+std::string run_of(const EdgeType& edge, const std::vector<Word>& words) {
+  std::string bytes;
+  for (const Word& word : words) {
+    Encoder encoder;
+    edge.encode(&word, encoder);
+    char length[kVarintBytesMax];
+    bytes.append(length, put_varint(length, encoder.bytes().size()));
+    bytes += encoder.bytes();
+  }
+  return bytes;
+}
+
+TEST(TypedEdgeTest, ReadsARunAsItReadsOneAfterTheOther) {
+  const auto edge = by_first();
+  std::vector<Word> words;
+  for (int i = 0; i < 50; i++) words.emplace_back(std::string(i % 20, 'w'), i);
+  const std::string bytes = run_of(*edge, words);
+  const bool go_on = false;
+  for (const uint32_t most : {1u, 7u, 8u, 9u, 16u, 50u, 100u}) {
+    const auto reader = edge->make_reader();
+    testing::CollectedOutput<Word> output;
+    RecordRun run({}, bytes, most, &go_on);
+    reader->read_run(run, output);
+    ASSERT_EQ(output.entries.size(), std::min<size_t>(most, words.size()));
+    EXPECT_EQ(run.records(), output.entries.size());
+    for (size_t i = 0; i < output.entries.size(); i++)
+      EXPECT_EQ(output.entries[i].record, words[i]);
+    EXPECT_EQ(reader->read_ahead(), 0u);
+  }
+  // A last record that is cut off is left alone.
+  const auto reader = edge->make_reader();
+  testing::CollectedOutput<Word> output;
+  RecordRun run({}, std::string_view(bytes).substr(0, bytes.size() - 1), 100, &go_on);
+  reader->read_run(run, output);
+  EXPECT_EQ(output.entries.size(), 49u);
+}
+
+TEST(TypedEdgeTest, ProcessesWhatIsBeforeABadRecordOfARun) {
+  const auto edge = by_first();
+  const std::string bytes = run_of(*edge, {{"a", 1}, {"b", 2}, {"c", 3}}) + std::string("\x01\x09");
+  const auto reader = edge->make_reader();
+  testing::CollectedOutput<Word> output;
+  const bool go_on = false;
+  RecordRun run({}, bytes, 100, &go_on);
+  EXPECT_THROW(reader->read_run(run, output), CodecError);
+  EXPECT_EQ(output.entries.size(), 3u);
+  EXPECT_EQ(run.records(), 4u);  // The bad one is the last.
+  EXPECT_EQ(reader->read_ahead(), 0u);
+}
+
 TEST(KeyedEdgeTest, HashesTheSerialisedKeyWhateverElseIsInTheRecord) {
   const auto edge = by_first();
   Encoder scratch;

@@ -74,6 +74,63 @@ TEST(StreamTaskTest, TakesNothingWhileAnOutputIsFull) {
   EXPECT_EQ(harness.task->progress().back_pressured, Duration(50ms));
 }
 
+/// Decides as a task does whose decisions nobody records: it takes many records at once.
+struct FastHarness : Harness {
+  explicit FastHarness(const TestJob::Options& options)
+      : Harness(options,
+                std::make_unique<LiveDecisions>(fast_clock(), make_seeded_random(1), nullptr)) {}
+  static const Clock& fast_clock() {
+    static const ManualClock clock;
+    return clock;
+  }
+};
+
+TEST(StreamTaskTest, StopsWithinARunWhenAnOutputBecomesFull) {
+  int left = 100;
+  FastHarness harness(one([&] {
+    FunctionOperator::Functions functions;
+    functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
+      output.receive(&number, kNoTimestamp);
+      if (--left == 0) harness.output->set_available(false);
+    };
+    return functions;
+  }));
+  harness.run();
+  for (uint64_t i = 0; i < 300; i++) harness.gate->feed(0, i);
+  EXPECT_EQ(harness.run(), StepResult::kIdle);
+  EXPECT_EQ(harness.numbers(0).size(), 100u);
+  harness.output->set_available(true);
+  harness.run();
+  EXPECT_EQ(harness.numbers(0).size(), 300u);
+  EXPECT_EQ(harness.task->progress().records_in, 300u);
+}
+
+TEST(StreamTaskTest, NamesTheElementOfARunThatFailed) {
+  FastHarness harness(one([] {
+    FunctionOperator::Functions functions = pass_on();
+    functions.process = [](uint64_t number, OperatorContext&, RecordReceiver&) {
+      if (number == 107) throw std::runtime_error("not this one");
+    };
+    return functions;
+  }));
+  for (uint64_t i = 0; i < 300; i++) harness.gate->feed(1, 100 + i);
+  EXPECT_EQ(harness.run(), StepResult::kFinished);
+  EXPECT_THAT(harness.states->last().cause.message(), HasSubstr("element 7 of producer 1"));
+}
+
+TEST(StreamTaskTest, TakesEventsBetweenRuns) {
+  FastHarness harness(one(pass_on));
+  for (uint64_t i = 0; i < 3; i++) harness.gate->feed(0, i);
+  Encoder encoder;
+  encoder.write_fixed(EpochMillis{77});
+  harness.gate->feed_event(0, ElementKind::kWatermark, std::string(encoder.bytes()));
+  for (uint64_t i = 3; i < 6; i++) harness.gate->feed(0, i);
+  harness.gate->end();
+  harness.run();
+  EXPECT_THAT(harness.numbers(0), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(harness.states->last().state, kEndOfData);
+}
+
 TEST(StreamTaskTest, OneStepIsBounded) {
   Harness harness(one(pass_on));
   harness.run();

@@ -188,6 +188,24 @@ std::optional<Element> FeedGate::take_from(uint32_t producer) {
   if (element.kind == ElementKind::kRecord) records_++;
   return Element{element.kind, producer, element.timestamp, element.payload};
 }
+std::optional<RecordRun> FeedGate::begin_run(uint32_t producer, uint32_t records_max,
+                                             const bool* stop) {
+  run_bytes_.clear();
+  const auto& elements = channels_[producer];
+  for (size_t i = taken_[producer]; i < elements.size(); i++) {
+    if (elements[i].kind != ElementKind::kRecord) break;
+    char length[kVarintBytesMax];
+    run_bytes_.append(length, put_varint(length, elements[i].payload.size()));
+    run_bytes_ += elements[i].payload;
+  }
+  if (run_bytes_.empty()) return std::nullopt;
+  return RecordRun({}, run_bytes_, records_max, stop);
+}
+void FeedGate::end_run(uint32_t producer, const RecordRun& run) {
+  taken_[producer] += run.records();
+  records_ += run.records();
+  turn_ = producer + 1;
+}
 bool FeedGate::ended() const {
   if (!ending_) return false;
   return std::all_of(channels_.begin(), channels_.end(), [&](const auto& channel) {

@@ -116,6 +116,9 @@ class FeedGate final : public InputGate {
   std::optional<uint32_t> next_ready() override;
   void ready(std::vector<uint32_t>* producers) override;
   std::optional<Element> take_from(uint32_t producer) override;
+  std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max,
+                                     const bool* stop) override;
+  void end_run(uint32_t producer, const RecordRun& run) override;
   bool ended() const override;
   Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
@@ -126,6 +129,7 @@ class FeedGate final : public InputGate {
  private:
   std::map<uint32_t, std::vector<RecordedElement>> channels_;
   std::map<uint32_t, size_t> taken_;
+  std::string run_bytes_;
   uint32_t turn_ = 0;
   bool ending_ = false;
   bool released_ = false;

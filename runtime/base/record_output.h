@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "runtime/base/encoding.h"
+#include "runtime/base/record_layout.h"
+
+namespace freshet {
+
+/// Where the encoded records of one edge go, a channel per consumer. Whoever knows the type of the
+/// records writes them straight into a channel's open block, while there is room; the rest is
+/// behind begin_record() and end_record().
+///
+/// Belongs to one thread.
+class RecordOutput {
+ public:
+  /// What the short way takes at most: as much as a length of one byte can say.
+  static constexpr size_t kSmallRecordBytes = 127;
+
+  /// What is open in one channel.
+  struct OpenBlock {
+    char* cursor = nullptr;  // Behind the last record.
+    char* end = nullptr;     // At or before the cursor when nothing may be written here.
+    uint32_t records = 0;    // Started in this block.
+    bool timestamps = false;
+    bool small = true;  // The last record was.
+  };
+
+  explicit RecordOutput(uint32_t channels)
+      : pages_((static_cast<size_t>(channels) + kPage - 1) / kPage) {}
+  virtual ~RecordOutput() = default;
+  RecordOutput(const RecordOutput&) = delete;
+  RecordOutput& operator=(const RecordOutput&) = delete;
+
+  /// Starts a record for one consumer; encode it, then end_record(). One at a time.
+  virtual Encoder& begin_record(uint32_t channel, EpochMillis timestamp) = 0;
+  virtual void end_record() = 0;
+
+  /// Writes a record: `encode(Encoder&)`. `fixed_size` is that of all records, or 0.
+  template <class Encode>
+  void write(uint32_t channel, EpochMillis timestamp, uint32_t fixed_size, Encode&& encode) {
+    OpenBlock* open = open_block(channel);
+    if (open == nullptr || !write_in_place(*open, timestamp, fixed_size, encode)) {
+      encode(begin_record(channel, timestamp));
+      end_record();
+    }
+  }
+
+ protected:
+  /// `open` stays where it is as long as the output.
+  void set_open_block(uint32_t channel, OpenBlock* open) {
+    auto& page = pages_[channel / kPage];
+    if (!page) page = std::make_unique<Page>();
+    (*page)[channel % kPage] = open;
+  }
+
+ private:
+  static constexpr size_t kPage = 64;
+  using Page = std::array<OpenBlock*, kPage>;
+
+  OpenBlock* open_block(uint32_t channel) const {
+    const size_t index = channel / kPage;
+    if (index >= pages_.size() || !pages_[index]) return nullptr;
+    return (*pages_[index])[channel % kPage];
+  }
+
+  template <class Encode>
+  bool write_in_place(OpenBlock& open, EpochMillis timestamp, uint32_t fixed_size,
+                      Encode&& encode) {
+    const bool timed = timestamp != kNoTimestamp;
+    char* at = open.cursor;
+    if (open.end - at < static_cast<ptrdiff_t>(kTimestampBytes + 1 + kSmallRecordBytes) ||
+        timed != open.timestamps || !open.small)
+      return false;
+    if (timed) {
+      std::memcpy(at, &timestamp, kTimestampBytes);
+      at += kTimestampBytes;
+    }
+    char* const payload = fixed_size == 0 ? at + 1 : at;
+    encoder_.start(payload, payload + kSmallRecordBytes);
+    encode(encoder_);
+    const std::string_view bytes = encoder_.bytes();
+    if (bytes.data() != payload) return false;
+    if (fixed_size == 0) {
+      *at = static_cast<char>(bytes.size());
+    } else if (bytes.size() != fixed_size) {
+      return false;
+    }
+    open.cursor = payload + bytes.size();
+    ++open.records;
+    return true;
+  }
+
+  Encoder encoder_;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
+}  // namespace freshet

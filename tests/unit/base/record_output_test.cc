@@ -1,0 +1,111 @@
+#include "runtime/base/record_output.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace freshet {
+namespace {
+
+/// One channel with one block; what does not go there goes the long way.
+class OneBlock final : public RecordOutput {
+ public:
+  explicit OneBlock(size_t size) : RecordOutput(200), block_(size, '\0') {
+    open.cursor = block_.data();
+    open.end = block_.data() + block_.size();
+    set_open_block(130, &open);
+  }
+  Encoder& begin_record(uint32_t channel, EpochMillis timestamp) override {
+    long_way.push_back({channel, timestamp});
+    encoder_.start(nullptr, nullptr);
+    return encoder_;
+  }
+  void end_record() override { last = encoder_.bytes(); }
+  std::string written() const {
+    return block_.substr(0, static_cast<size_t>(open.cursor - block_.data()));
+  }
+  void put(const std::string& payload, uint32_t channel = 130, EpochMillis time = kNoTimestamp,
+           uint32_t fixed_size = 0) {
+    write(channel, time, fixed_size,
+          [&](Encoder& encoder) { encoder.write(payload.data(), payload.size()); });
+  }
+
+  OpenBlock open;
+  std::vector<std::pair<uint32_t, EpochMillis>> long_way;
+  std::string last;
+
+ private:
+  std::string block_;
+  Encoder encoder_;
+};
+
+TEST(RecordOutputTest, WritesSmallRecordsStraightIntoTheOpenBlock) {
+  OneBlock output(1000);
+  output.put("one");
+  output.put("");
+  output.put(std::string(127, 'x'));
+  EXPECT_EQ(output.open.records, 3u);
+  EXPECT_TRUE(output.long_way.empty());
+  EXPECT_EQ(output.written(), std::string("\x03one\x00\x7F", 6) + std::string(127, 'x'));
+}
+
+TEST(RecordOutputTest, GoesTheLongWayWhereThereIsNoOpenBlock) {
+  OneBlock output(1000);
+  for (const uint32_t channel : {0u, 129u, 131u, 199u}) output.put("x", channel);
+  EXPECT_EQ(output.long_way.size(), 4u);
+  EXPECT_EQ(output.last, "x");
+  EXPECT_EQ(output.written(), "");
+}
+
+TEST(RecordOutputTest, GoesTheLongWayWithWhatMayNotFit) {
+  OneBlock output(300);
+  output.put(std::string(128, 'x'));
+  EXPECT_EQ(output.last.size(), 128u);
+  for (int i = 0; i < 10; ++i) output.put(std::string(50, 'y'));
+  EXPECT_EQ(output.open.records, 4u);  // Then less is left than the largest small record needs.
+  EXPECT_EQ(output.long_way.size(), 7u);
+  EXPECT_EQ(output.written().size(), 4u * 51);
+}
+
+TEST(RecordOutputTest, GoesTheLongWayWhenTimestampsBeginOrEnd) {
+  OneBlock output(1000);
+  output.put("a", 130, 5);
+  EXPECT_EQ(output.long_way.size(), 1u);
+  output.open.timestamps = true;
+  output.put("b", 130, 5);
+  output.put("c");
+  EXPECT_EQ(output.long_way.size(), 2u);
+  EXPECT_EQ(output.written(), std::string("\5\0\0\0\0\0\0\0\1b", 10));
+}
+
+TEST(RecordOutputTest, WritesNoLengthBeforeRecordsOfOneSize) {
+  OneBlock output(1000);
+  output.put("12345678", 130, kNoTimestamp, 8);
+  EXPECT_EQ(output.written(), "12345678");
+  output.put("123", 130, kNoTimestamp, 8);  // Somebody lied: the long way finds out.
+  EXPECT_EQ(output.written(), "12345678");
+  EXPECT_EQ(output.long_way.size(), 1u);
+}
+
+TEST(RecordRunTest, EndsAtItsMostAndWhenItIsStopped) {
+  const std::string bytes("\1a\1b\1c\2d", 8);
+  bool stop = false;
+  RecordRun run({}, bytes, 2, &stop);
+  std::string_view payload;
+  EpochMillis timestamp = 0;
+  ASSERT_TRUE(run.next(&payload, &timestamp));
+  EXPECT_EQ(payload, "a");
+  EXPECT_EQ(timestamp, kNoTimestamp);
+  ASSERT_TRUE(run.next(&payload, &timestamp));
+  EXPECT_FALSE(run.next(&payload, &timestamp));
+  EXPECT_EQ(run.bytes(), 4u);
+  RecordRun all({}, bytes, 100, &stop);
+  while (all.next(&payload, &timestamp)) continue;
+  EXPECT_EQ(all.records(), 3u);  // The last one is cut off.
+  stop = true;
+  RecordRun none({}, bytes, 100, &stop);
+  EXPECT_FALSE(none.next(&payload, &timestamp));
+}
+
+}  // namespace
+}  // namespace freshet
