@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -35,10 +36,23 @@ class ReduceOperator final : public Operator {
 
   void process(uint32_t /*input*/, const void* record, EpochMillis timestamp) override {
     const T& value = *static_cast<const T*>(record);
-    const auto [so_far, inserted] =
-        table_.find_or_insert(reduction_.selector->key(value, key_), value);
-    if (!inserted) fold(*so_far, value);
-    if (reduction_.emit == Emit::updates) to_->receive(so_far, timestamp);
+    const K& key = reduction_.selector->key(value, key_);
+    add(key, table_.hash(key), value, timestamp);
+  }
+
+  void process_batch(uint32_t /*input*/, RecordBatch& batch) override {
+    std::array<const K*, RecordBatch::kRecordsMax> keys;
+    std::array<uint64_t, RecordBatch::kRecordsMax> hashes;
+    for (uint32_t i = 0; i < batch.count; i++) {
+      keys[i] = &reduction_.selector->key(value_of(batch, i), batch_keys_[i]);
+      hashes[i] = table_.hash(*keys[i]);
+      table_.prefetch_index(hashes[i]);
+    }
+    for (uint32_t i = 0; i < batch.count; i++) table_.prefetch_row(hashes[i]);
+    while (batch.begun < batch.count) {
+      const uint32_t i = batch.begun++;
+      add(*keys[i], hashes[i], value_of(batch, i), batch.timestamps[i]);
+    }
   }
 
   bool finish() override {
@@ -56,6 +70,16 @@ class ReduceOperator final : public Operator {
   }
 
  private:
+  static const T& value_of(const RecordBatch& batch, uint32_t index) {
+    return *static_cast<const T*>(batch.records[index]);
+  }
+
+  void add(const K& key, uint64_t hash, const T& value, EpochMillis timestamp) {
+    const auto [so_far, inserted] = table_.find_or_insert(key, hash, value);
+    if (!inserted) fold(*so_far, value);
+    if (reduction_.emit == Emit::updates) to_->receive(so_far, timestamp);
+  }
+
   void fold(T& so_far, const T& value) {
     if constexpr (std::is_void_v<std::invoke_result_t<F&, T&, const T&>>) {
       std::invoke(reduction_.function, so_far, value);
@@ -67,6 +91,7 @@ class ReduceOperator final : public Operator {
   Reduction<K, T, F> reduction_;
   HeapTable<K, T> table_;
   K key_{};
+  std::array<K, RecordBatch::kRecordsMax> batch_keys_{};
   RecordReceiver* to_ = nullptr;
   KeyOrder keys_;  // Filled when the input has ended.
   size_t next_key_ = 0;
