@@ -8,6 +8,12 @@
 
 namespace freshet {
 
+namespace {
+
+constexpr Duration kLateTimer = 2s;
+
+}  // namespace
+
 /// Carries states from the thread that steps a task to the mailbox.
 class HostedTasks::Listener final : public TaskListener {
  public:
@@ -100,19 +106,30 @@ void HostedTasks::cancel(const AttemptId& attempt) {
     report_without_task(attempt, tasks_.at(attempt), TaskState::kCanceled);
     return;
   }
-  hosted.cancellation = main_.schedule(
-      options_.cancellation_timeout, "cancellation_timeout", [weak = weak_from_this(), attempt] {
-        const auto self = weak.lock();
-        if (self == nullptr || self->abandoned_ || !self->hosts(attempt)) return;
-        const Status status = deadline_exceeded(
-            "task " + to_string(attempt) + " did not end within " +
-            format_duration(self->options_.cancellation_timeout) + " of its cancellation");
-        LOG_ERROR("cancellation_timeout",
-                  {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
-        if (self->options_.on_fatal) self->options_.on_fatal(status);
-      });
+  watch_cancellation(attempt, hosted);
   hosted.task->request_cancel();
   environment_.tasks.wake(hosted.task);
+}
+
+void HostedTasks::watch_cancellation(const AttemptId& attempt, Hosted& hosted) {
+  const TimePoint due = main_.now() + options_.cancellation_timeout;
+  hosted.cancellation =
+      main_.schedule(options_.cancellation_timeout, "cancellation_timeout",
+                     [weak = weak_from_this(), attempt, due] {
+                       const auto self = weak.lock();
+                       if (self == nullptr || self->abandoned_ || !self->hosts(attempt)) return;
+                       // After a pause of this process timers come before the tasks that were
+                       // paused as well.
+                       if (self->main_.now() - due > kLateTimer)
+                         return self->watch_cancellation(attempt, self->tasks_.at(attempt));
+                       const Status status =
+                           deadline_exceeded("task " + to_string(attempt) + " did not end within " +
+                                             format_duration(self->options_.cancellation_timeout) +
+                                             " of its cancellation");
+                       LOG_ERROR("cancellation_timeout",
+                                 {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
+                       if (self->options_.on_fatal) self->options_.on_fatal(status);
+                     });
 }
 
 void HostedTasks::finish(const AttemptId& attempt) {

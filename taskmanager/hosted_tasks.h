@@ -77,6 +77,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   void report_without_task(const AttemptId&, Hosted&, TaskState, const Status& cause = Status(),
                            const std::string& operator_name = {});
   void drop(const AttemptId&);
+  void watch_cancellation(const AttemptId&, Hosted&);
   void schedule_flush(Duration interval);
   void flush(Duration interval);
   Status pass(std::string_view mark);

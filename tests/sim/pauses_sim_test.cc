@@ -63,6 +63,24 @@ TEST_P(PausesSimTest, ZombieDoesNoHarmWhenTheJobHasGoneOnWithoutIt) {
   }
 }
 
+/// When it goes on, the time for the cancellation of its tasks is over, and they could not end.
+TEST(PausedCancellationSimTest, TaskManagerDoesNotGiveUpOnTasksThatWerePausedWithIt) {
+  SimRun run(word_count_job(), {.seed = 44, .configuration = patient_configuration()});
+  ASSERT_TRUE(run.world().queue().run_until(
+      [&] {
+        return run.cluster().job_state() == JobState::kRunning &&
+               run.world().log().count("task_state") >= 18;  // All of them run.
+      },
+      1min));
+  SimProcess& first = *run.cluster().task_managers().front();
+  run.cluster().stall_files(first, 35s);
+  run.cluster().task_managers().back()->crash();
+  run.world().queue().run_until(run.world().queue().now() + 1s);
+  first.pause(kLong);
+  run.expect_exactly_once();
+  EXPECT_TRUE(first.alive());
+}
+
 INSTANTIATE_TEST_SUITE_P(States, PausesSimTest,
                          testing::Values(JobState::kRunning, JobState::kCommitting),
                          [](const auto& info) { return std::string(to_string(info.param)); });

@@ -124,7 +124,7 @@ void SimRun::expect_end(bool may_be_refused) {
   if (!forgotten) {
     EXPECT_THAT(leftovers(), testing::IsEmpty());
   }
-  EXPECT_THAT(cluster_.problems(), testing::IsEmpty());
+  EXPECT_THAT(cluster_.problems(), testing::IsEmpty()) << last_lines();
 }
 
 void SimRun::expect_replays(size_t job) {
