@@ -121,7 +121,9 @@ void DecisionLogReader::read_entry() {
       case DecisionKind::kFinish:
         break;
       default:
-        status_ = data_loss("the decision log has an entry of an unknown kind");
+        status_ = data_loss("the decision log has an entry of kind " +
+                            std::to_string(static_cast<int>(decision.kind)) +
+                            ", which this version does not know");
         return;
     }
     if (has_count(decision.kind)) times_ = decoder_.read_fixed<uint64_t>();

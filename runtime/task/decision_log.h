@@ -18,6 +18,8 @@ enum class DecisionKind : uint8_t {
   kClock = 5,     // The cached processing time changes.
   kRandom = 6,    // A random number was drawn.
   kExternal = 7,  // The world outside answered.
+  // 8: a mail was taken; 9: timers were drained; 10: a snapshot was taken, at a barrier or between
+  // two elements. Kept for these, so that a log of today says the same to whoever reads it later.
 };
 
 std::string_view to_string(DecisionKind);

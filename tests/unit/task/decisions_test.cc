@@ -49,8 +49,16 @@ TEST(DecisionLogReaderTest, RefusesDamagedBytes) {
   DecisionLogReader short_reader(cut);
   EXPECT_FALSE(short_reader.peek());
   EXPECT_EQ(short_reader.status().code(), StatusCode::kDataLoss);
-  DecisionLogReader unknown("\x63");
-  EXPECT_EQ(unknown.status().code(), StatusCode::kDataLoss);
+}
+
+TEST(DecisionLogReaderTest, NamesAKindThatALaterVersionWrote) {
+  for (const std::string_view later : {"\x08", "\x63"}) {  // The first one is reserved.
+    DecisionLogReader reader(later);
+    EXPECT_FALSE(reader.peek());
+    EXPECT_EQ(reader.status().code(), StatusCode::kDataLoss);
+    EXPECT_NE(reader.status().message().find("kind " + std::to_string(later[0])), std::string::npos)
+        << reader.status().message();
+  }
 }
 
 class LiveDecisionsTest : public ::testing::Test {
