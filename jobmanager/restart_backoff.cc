@@ -10,8 +10,6 @@ namespace freshet {
 
 namespace {
 
-constexpr int64_t kCountMax = 1'000'000'000;
-
 class NoRestart final : public RestartBackoff {
  public:
   Decision on_failure(TimePoint) override { return {false, true, Duration::zero()}; }
@@ -118,13 +116,13 @@ class ExponentialDelay final : public RestartBackoff {
 };
 
 Result<std::unique_ptr<RestartBackoff>> make_fixed_delay(const Configuration& c) {
-  ASSIGN_OR_RETURN(const int64_t attempts, c.integer(config::kFixedDelayAttempts, 0, kCountMax));
+  ASSIGN_OR_RETURN(const int64_t attempts, c.integer(config::kFixedDelayAttempts));
   ASSIGN_OR_RETURN(const Duration delay, c.duration(config::kFixedDelayDelay));
   return std::unique_ptr<RestartBackoff>(std::make_unique<FixedDelay>(attempts, delay));
 }
 
 Result<std::unique_ptr<RestartBackoff>> make_failure_rate(const Configuration& c) {
-  ASSIGN_OR_RETURN(const int64_t max, c.integer(config::kFailureRateMax, 1, 1'000'000));
+  ASSIGN_OR_RETURN(const int64_t max, c.integer(config::kFailureRateMax));
   ASSIGN_OR_RETURN(const Duration interval, c.duration(config::kFailureRateInterval));
   ASSIGN_OR_RETURN(const Duration delay, c.duration(config::kFailureRateDelay));
   return std::unique_ptr<RestartBackoff>(std::make_unique<FailureRate>(max, interval, delay));
@@ -135,10 +133,10 @@ Result<std::unique_ptr<RestartBackoff>> make_exponential_delay(const Configurati
   ExponentialDelay::Options options;
   ASSIGN_OR_RETURN(options.initial, c.duration(config::kExponentialInitial));
   ASSIGN_OR_RETURN(options.max, c.duration(config::kExponentialMax));
-  ASSIGN_OR_RETURN(options.multiplier, c.real(config::kExponentialMultiplier, 1.0, 1000.0));
+  ASSIGN_OR_RETURN(options.multiplier, c.real(config::kExponentialMultiplier));
   ASSIGN_OR_RETURN(options.reset_threshold, c.duration(config::kExponentialReset));
-  ASSIGN_OR_RETURN(options.jitter, c.real(config::kExponentialJitter, 0.0, 1.0));
-  ASSIGN_OR_RETURN(options.attempts_max, c.integer(config::kExponentialAttempts, 0, kCountMax));
+  ASSIGN_OR_RETURN(options.jitter, c.real(config::kExponentialJitter));
+  ASSIGN_OR_RETURN(options.attempts_max, c.integer(config::kExponentialAttempts));
   if (options.initial > options.max) {
     return invalid_argument(
         fmt::format("{}: '{}' is longer than {}, which is '{}'", config::kExponentialInitial.name,

@@ -7,18 +7,13 @@
 
 namespace freshet {
 
-namespace {
-constexpr int64_t kPortMax = 65535;
-}
-
 JobManagerProcess::JobManagerProcess()
     : clock_(make_system_clock()), files_(make_local_file_system()) {}
 
 JobManagerProcess::~JobManagerProcess() = default;
 
 Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Options& options) {
-  ASSIGN_OR_RETURN(const int64_t port,
-                   options.configuration.integer(config::kRpcPort, 0, kPortMax));
+  ASSIGN_OR_RETURN(const int64_t port, options.configuration.integer(config::kRpcPort));
   JobManagerRunner::Options runner;
   runner.configuration = options.configuration;
   runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};

@@ -8,11 +8,6 @@
 
 namespace freshet {
 
-namespace {
-constexpr int64_t kPortMax = 65535;
-constexpr int64_t kSlotsMax = 1 << 20;
-}  // namespace
-
 TaskManagerProcess::TaskManagerProcess()
     : clock_(make_system_clock()),
       files_(make_local_file_system()),
@@ -21,10 +16,8 @@ TaskManagerProcess::TaskManagerProcess()
 TaskManagerProcess::~TaskManagerProcess() = default;
 
 Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Options& options) {
-  ASSIGN_OR_RETURN(const int64_t port,
-                   options.configuration.integer(config::kDataPort, 0, kPortMax));
-  ASSIGN_OR_RETURN(const int64_t slots,
-                   options.configuration.integer(config::kTaskSlots, 1, kSlotsMax));
+  ASSIGN_OR_RETURN(const int64_t port, options.configuration.integer(config::kDataPort));
+  ASSIGN_OR_RETURN(const int64_t slots, options.configuration.integer(config::kTaskSlots));
   TaskManagerRunner::Options runner;
   runner.configuration = options.configuration;
   runner.job_manager = options.job_manager;

@@ -15,9 +15,6 @@ namespace freshet {
 
 namespace {
 
-constexpr int64_t kWorkersMax = 1024;
-constexpr uint64_t kNetworkMemoryMin = 1u << 20;
-constexpr uint64_t kNetworkMemoryMax = 1ull << 40;
 constexpr int kExitTaskDoesNotEnd = 70;
 
 size_t cores() {
@@ -28,8 +25,7 @@ size_t cores() {
 }
 
 Result<size_t> worker_count(const Configuration& configuration) {
-  ASSIGN_OR_RETURN(const int64_t workers,
-                   configuration.integer(config::kWorkerThreads, 0, kWorkersMax));
+  ASSIGN_OR_RETURN(const int64_t workers, configuration.integer(config::kWorkerThreads));
   return workers == 0 ? cores() : static_cast<size_t>(workers);
 }
 
@@ -39,13 +35,10 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   ShuffleEnvironment::Options shuffle;
   shuffle.task_manager = id;
   shuffle.bind = options.bind;
-  ASSIGN_OR_RETURN(shuffle.pool_bytes, configuration.bytes(config::kNetworkMemory,
-                                                           kNetworkMemoryMin, kNetworkMemoryMax));
-  ASSIGN_OR_RETURN(const uint64_t segment,
-                   configuration.bytes(config::kSegmentBytes, 4u << 10, 1u << 20));
+  ASSIGN_OR_RETURN(shuffle.pool_bytes, configuration.bytes(config::kNetworkMemory));
+  ASSIGN_OR_RETURN(const uint64_t segment, configuration.bytes(config::kSegmentBytes));
   shuffle.segment_bytes = static_cast<uint32_t>(segment);
-  ASSIGN_OR_RETURN(shuffle.gate_budget_bytes,
-                   configuration.bytes(config::kGateBudget, 64u << 10, kNetworkMemoryMax));
+  ASSIGN_OR_RETURN(shuffle.gate_budget_bytes, configuration.bytes(config::kGateBudget));
   shuffle.secret = configuration.text(config::kSecret);
   return shuffle;
 }

@@ -6,107 +6,40 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/base/check.h"
+
 namespace freshet {
 
 namespace config {
-const ConfigKey kTaskSlots{"taskmanager.numberOfTaskSlots", "1", "slots that a TaskManager offers"};
-const ConfigKey kNetworkMemory{"taskmanager.memory.network.size", "64 mb",
-                               "segment pool of a TaskManager"};
-const ConfigKey kSegmentBytes{"taskmanager.memory.segment-size", "32 kb",
-                              "largest buffer; power of two, 4 kb to 1 mb"};
-const ConfigKey kGateBudget{"taskmanager.network.memory.gate-budget", "4 mb",
-                            "bytes that may be in flight to one input gate"};
-const ConfigKey kBufferTimeout{"execution.buffer-timeout.interval", "100 ms",
-                               "longest wait of a record in an unfilled buffer; 0: none"};
-const ConfigKey kHeartbeatInterval{"heartbeat.interval", "1 s",
-                                   "between two heartbeats of a TaskManager"};
-const ConfigKey kHeartbeatTimeout{"heartbeat.timeout", "10 s",
-                                  "silence after which the other side is taken for dead"};
-const ConfigKey kSlotTimeout{"slot.request.timeout", "10 s", "longest wait of a job for its slots"};
-const ConfigKey kWorkerThreads{"taskmanager.worker-threads", "0",
-                               "threads that run tasks; 0: one per core"};
-const ConfigKey kBindHost{
-    "bind-host", "127.0.0.1",
-    "address that ports are bound to; beyond loopback only with security.secret"};
-const ConfigKey kRpcPort{"jobmanager.rpc.port", "6123",
-                         "control port of the JobManager; 0: any free one"};
-const ConfigKey kDataPort{"taskmanager.data.port", "0",
-                          "data port of a TaskManager; 0: any free one"};
-const ConfigKey kSecret{
-    "security.secret", "",
-    "shared secret that every peer must know; also from the environment variable FRESHET_SECRET"};
-const ConfigKey kRestartStrategy{"restart-strategy.type", "exponential-delay",
-                                 "none, fixed-delay, failure-rate or exponential-delay"};
-const ConfigKey kFixedDelayAttempts{"restart-strategy.fixed-delay.attempts", "1",
-                                    "restarts before the job fails"};
-const ConfigKey kFixedDelayDelay{"restart-strategy.fixed-delay.delay", "1 s",
-                                 "wait before a restart"};
-const ConfigKey kFailureRateMax{"restart-strategy.failure-rate.max-failures-per-interval", "1",
-                                "failures in the interval that are still restarted"};
-const ConfigKey kFailureRateInterval{"restart-strategy.failure-rate.failure-rate-interval", "1 min",
-                                     "in which failures are counted"};
-const ConfigKey kFailureRateDelay{"restart-strategy.failure-rate.delay", "1 s",
-                                  "wait before a restart"};
-const ConfigKey kExponentialInitial{"restart-strategy.exponential-delay.initial-backoff", "0 ms",
-                                    "wait before the first restart"};
-const ConfigKey kExponentialMax{"restart-strategy.exponential-delay.max-backoff", "1 min",
-                                "longest wait before a restart"};
-const ConfigKey kExponentialMultiplier{"restart-strategy.exponential-delay.backoff-multiplier",
-                                       "1.5", "growth of the wait per restart"};
-const ConfigKey kExponentialReset{"restart-strategy.exponential-delay.reset-backoff-threshold",
-                                  "1 h", "calm after which the wait starts anew"};
-const ConfigKey kExponentialJitter{"restart-strategy.exponential-delay.jitter-factor", "0.1",
-                                   "random part of the wait, either way"};
-const ConfigKey kExponentialAttempts{
-    "restart-strategy.exponential-delay.attempts-before-reset-backoff", "10",
-    "restarts without calm between them before the job fails"};
-const ConfigKey kChannelHash{
-    "execution.channel-hash.enabled", "false",
-    "rolling hash over the elements of every channel, checked by the receiver"};
-const ConfigKey kTestFaults{"test.faults", "",
-                            "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults"};
-const ConfigKey kCancellationTimeout{
-    "task.cancellation.timeout", "30 s",
-    "after which a TaskManager with a task that does not end is ended"};
-const ConfigKey kSplitBytes{"source.file.split-size", "8 mb",
-                            "largest byte range of a text file that one reader takes at a time"};
-const ConfigKey kWorkingDirectory{"client.working-directory", "",
-                                  "what a job's relative paths are relative to; set by the client"};
+
+namespace {
+
+constexpr Allowed text() { return {ConfigKind::kText, 0, 0}; }
+constexpr Allowed boolean() { return {ConfigKind::kBoolean, 0, 0}; }
+constexpr Allowed duration() { return {ConfigKind::kDuration, 0, 0}; }
+constexpr Allowed integer(double minimum, double maximum) {
+  return {ConfigKind::kInteger, minimum, maximum};
+}
+constexpr Allowed real(double minimum, double maximum) {
+  return {ConfigKind::kReal, minimum, maximum};
+}
+constexpr Allowed bytes(double minimum, double maximum) {
+  return {ConfigKind::kBytes, minimum, maximum};
+}
+
+}  // namespace
+
+#define FRESHET_DEFINE_SETTING(constant, ...) const ConfigKey constant{__VA_ARGS__};
+FRESHET_SETTINGS(FRESHET_DEFINE_SETTING)
+#undef FRESHET_DEFINE_SETTING
+
 }  // namespace config
 
 const std::vector<const ConfigKey*>& config_keys() {
-  using namespace config;
   static const std::vector<const ConfigKey*> keys = [] {
-    std::vector<const ConfigKey*> all = {&kTaskSlots,
-                                         &kNetworkMemory,
-                                         &kSegmentBytes,
-                                         &kGateBudget,
-                                         &kBufferTimeout,
-                                         &kHeartbeatInterval,
-                                         &kHeartbeatTimeout,
-                                         &kSlotTimeout,
-                                         &kWorkerThreads,
-                                         &kBindHost,
-                                         &kRpcPort,
-                                         &kDataPort,
-                                         &kSecret,
-                                         &kRestartStrategy,
-                                         &kFixedDelayAttempts,
-                                         &kFixedDelayDelay,
-                                         &kFailureRateMax,
-                                         &kFailureRateInterval,
-                                         &kFailureRateDelay,
-                                         &kExponentialInitial,
-                                         &kExponentialMax,
-                                         &kExponentialMultiplier,
-                                         &kExponentialReset,
-                                         &kExponentialJitter,
-                                         &kExponentialAttempts,
-                                         &kChannelHash,
-                                         &kTestFaults,
-                                         &kCancellationTimeout,
-                                         &kSplitBytes,
-                                         &kWorkingDirectory};
+#define FRESHET_LIST_SETTING(constant, ...) &config::constant,
+    std::vector<const ConfigKey*> all = {FRESHET_SETTINGS(FRESHET_LIST_SETTING)};
+#undef FRESHET_LIST_SETTING
     std::sort(all.begin(), all.end(),
               [](const ConfigKey* a, const ConfigKey* b) { return a->name < b->name; });
     return all;
@@ -130,6 +63,20 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return std::min(3 * row[b.size()], 3 * *std::min_element(row.begin(), row.end()) + 1);
+}
+
+template <class Number>
+bool in_range(const ConfigKey& key, Number number) {
+  return number >= static_cast<Number>(key.allowed.minimum) &&
+         number <= static_cast<Number>(key.allowed.maximum);
+}
+
+std::string range_of(const ConfigKey& key) {
+  if (key.allowed.kind == ConfigKind::kReal) {
+    return fmt::format(" from {} to {}", key.allowed.minimum, key.allowed.maximum);
+  }
+  return fmt::format(" from {} to {}", static_cast<int64_t>(key.allowed.minimum),
+                     static_cast<int64_t>(key.allowed.maximum));
 }
 
 Status bad_value(const ConfigKey& key, const std::string& value, const std::string& wanted) {
@@ -169,30 +116,30 @@ std::string Configuration::text(const ConfigKey& key) const {
   return it != values_.end() ? it->second : std::string(key.default_value);
 }
 
-Result<int64_t> Configuration::integer(const ConfigKey& key, int64_t minimum,
-                                       int64_t maximum) const {
+Result<int64_t> Configuration::integer(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kInteger);
   const std::string value = text(key);
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < minimum ||
-      number > maximum) {
-    return bad_value(key, value, fmt::format("a whole number from {} to {}", minimum, maximum));
+  if (error != std::errc() || end != value.data() + value.size() || !in_range(key, number)) {
+    return bad_value(key, value, "a whole number" + range_of(key));
   }
   return number;
 }
 
-Result<double> Configuration::real(const ConfigKey& key, double minimum, double maximum) const {
+Result<double> Configuration::real(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kReal);
   const std::string value = text(key);
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0' || !std::isfinite(number) || number < minimum ||
-      number > maximum) {
-    return bad_value(key, value, fmt::format("a number from {} to {}", minimum, maximum));
+  if (value.empty() || *end != '\0' || !std::isfinite(number) || !in_range(key, number)) {
+    return bad_value(key, value, "a number" + range_of(key));
   }
   return number;
 }
 
 Result<bool> Configuration::boolean(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kBoolean);
   const std::string value = text(key);
   if (value == "true") return true;
   if (value == "false") return false;
@@ -200,13 +147,14 @@ Result<bool> Configuration::boolean(const ConfigKey& key) const {
 }
 
 Result<Duration> Configuration::duration(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kDuration);
   auto parsed = parse_duration(text(key));
   if (!parsed.ok()) return parsed.status().with_context(key.name);
   return parsed;
 }
 
-Result<uint64_t> Configuration::bytes(const ConfigKey& key, uint64_t minimum,
-                                      uint64_t maximum) const {
+Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kBytes);
   std::string value = text(key);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -221,10 +169,26 @@ Result<uint64_t> Configuration::bytes(const ConfigKey& key, uint64_t minimum,
     return bad_value(key, value, "a size such as 64 mb");
   }
   number <<= shift->second;
-  if (number < minimum || number > maximum) {
-    return bad_value(key, value, fmt::format("a size from {} to {} bytes", minimum, maximum));
-  }
+  if (!in_range(key, number)) return bad_value(key, value, "a size" + range_of(key) + " bytes");
   return number;
+}
+
+Status Configuration::check(const ConfigKey& key) const {
+  switch (key.allowed.kind) {
+    case ConfigKind::kText:
+      return Status();
+    case ConfigKind::kBoolean:
+      return boolean(key).status();
+    case ConfigKind::kInteger:
+      return integer(key).status();
+    case ConfigKind::kReal:
+      return real(key).status();
+    case ConfigKind::kBytes:
+      return bytes(key).status();
+    case ConfigKind::kDuration:
+      return duration(key).status();
+  }
+  CHECK(false);
 }
 
 }  // namespace freshet

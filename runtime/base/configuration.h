@@ -9,28 +9,113 @@
 
 namespace freshet {
 
-/// A documented setting: the one place with its name, default and meaning. Defined in
-/// configuration.cc.
+enum class ConfigKind : uint8_t { kText, kBoolean, kInteger, kReal, kBytes, kDuration };
+
+/// What values a setting may have. Both ends are allowed; of numbers and sizes only.
+struct Allowed {
+  ConfigKind kind = ConfigKind::kText;
+  double minimum = 0;  // Exact below 2^53.
+  double maximum = 0;
+};
+
+/// A documented setting.
 struct ConfigKey {
-  std::string_view name;           // Flink's, where the thing is the same.
-  std::string_view default_value;  // As a user would write it.
+  std::string_view name;
+  std::string_view default_value;
+  Allowed allowed;
   std::string_view meaning;
 };
 
+/// Every setting there is, in the only place that has it: its constant in `config`, its name
+/// (Flink's, where the thing is the same), its default as a user would write it, the values that it
+/// may have, and what it means.
+// clang-format off
+#define FRESHET_SETTINGS(SETTING) \
+  SETTING(kTaskSlots, "taskmanager.numberOfTaskSlots", "1", integer(1, 65'536), \
+          "slots that a TaskManager offers") \
+  SETTING(kNetworkMemory, "taskmanager.memory.network.size", \
+          "64 mb", bytes(1ull << 20, 1ull << 40), \
+          "segment pool of a TaskManager") \
+  SETTING(kSegmentBytes, "taskmanager.memory.segment-size", "32 kb", bytes(4 << 10, 1 << 20), \
+          "largest buffer; power of two, 4 kb to 1 mb") \
+  SETTING(kGateBudget, "taskmanager.network.memory.gate-budget", \
+          "4 mb", bytes(64 << 10, 1ull << 40), \
+          "bytes that may be in flight to one input gate") \
+  SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), \
+          "longest wait of a record in an unfilled buffer; 0: none") \
+  SETTING(kHeartbeatInterval, "heartbeat.interval", "1 s", duration(), \
+          "between two heartbeats of a TaskManager") \
+  SETTING(kHeartbeatTimeout, "heartbeat.timeout", "10 s", duration(), \
+          "silence after which the other side is taken for dead") \
+  SETTING(kSlotTimeout, "slot.request.timeout", "10 s", duration(), \
+          "longest wait of a job for its slots") \
+  SETTING(kWorkerThreads, "taskmanager.worker-threads", "0", integer(0, 1024), \
+          "threads that run tasks; 0: one per core") \
+  SETTING(kBindHost, "bind-host", "127.0.0.1", text(), \
+          "address that ports are bound to; beyond loopback only with security.secret") \
+  SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), \
+          "control port of the JobManager; 0: any free one") \
+  SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), \
+          "data port of a TaskManager; 0: any free one") \
+  SETTING(kSecret, "security.secret", "", text(), \
+          "shared secret that every peer must know; also from the environment variable " \
+          "FRESHET_SECRET") \
+  SETTING(kRestartStrategy, "restart-strategy.type", "exponential-delay", text(), \
+          "none, fixed-delay, failure-rate or exponential-delay") \
+  SETTING(kFixedDelayAttempts, "restart-strategy.fixed-delay.attempts", \
+          "1", integer(0, 1'000'000'000), \
+          "restarts before the job fails") \
+  SETTING(kFixedDelayDelay, "restart-strategy.fixed-delay.delay", "1 s", duration(), \
+          "wait before a restart") \
+  SETTING(kFailureRateMax, "restart-strategy.failure-rate.max-failures-per-interval", \
+          "1", integer(1, 1'000'000), \
+          "failures in the interval that are still restarted") \
+  SETTING(kFailureRateInterval, "restart-strategy.failure-rate.failure-rate-interval", \
+          "1 min", duration(), \
+          "in which failures are counted") \
+  SETTING(kFailureRateDelay, "restart-strategy.failure-rate.delay", "1 s", duration(), \
+          "wait before a restart") \
+  SETTING(kExponentialInitial, "restart-strategy.exponential-delay.initial-backoff", \
+          "0 ms", duration(), \
+          "wait before the first restart") \
+  SETTING(kExponentialMax, "restart-strategy.exponential-delay.max-backoff", "1 min", duration(), \
+          "longest wait before a restart") \
+  SETTING(kExponentialMultiplier, "restart-strategy.exponential-delay.backoff-multiplier", \
+          "1.5", real(1, 1000), \
+          "growth of the wait per restart") \
+  SETTING(kExponentialReset, "restart-strategy.exponential-delay.reset-backoff-threshold", \
+          "1 h", duration(), \
+          "calm after which the wait starts anew") \
+  SETTING(kExponentialJitter, "restart-strategy.exponential-delay.jitter-factor", \
+          "0.1", real(0, 1), \
+          "random part of the wait, either way") \
+  SETTING(kExponentialAttempts, \
+          "restart-strategy.exponential-delay.attempts-before-reset-backoff", \
+          "10", integer(0, 1'000'000'000), \
+          "restarts without calm between them before the job fails") \
+  SETTING(kChannelHash, "execution.channel-hash.enabled", "false", boolean(), \
+          "rolling hash over the elements of every channel, checked by the receiver") \
+  SETTING(kTestFaults, "test.faults", "", text(), \
+          "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
+  SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), \
+          "after which a TaskManager with a task that does not end is ended") \
+  SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), \
+          "largest byte range of a text file that one reader takes at a time") \
+  SETTING(kWorkingDirectory, "client.working-directory", "", text(), \
+          "what a job's relative paths are relative to; set by the client")
+// clang-format on
+
 namespace config {
-extern const ConfigKey kTaskSlots, kNetworkMemory, kSegmentBytes, kGateBudget, kBufferTimeout,
-    kHeartbeatInterval, kHeartbeatTimeout, kSlotTimeout, kWorkerThreads, kBindHost, kRpcPort,
-    kDataPort, kSecret, kRestartStrategy, kFixedDelayAttempts, kFixedDelayDelay, kFailureRateMax,
-    kFailureRateInterval, kFailureRateDelay, kExponentialInitial, kExponentialMax,
-    kExponentialMultiplier, kExponentialReset, kExponentialJitter, kExponentialAttempts,
-    kChannelHash, kTestFaults, kCancellationTimeout, kSplitBytes, kWorkingDirectory;
+#define FRESHET_DECLARE_SETTING(constant, ...) extern const ConfigKey constant;
+FRESHET_SETTINGS(FRESHET_DECLARE_SETTING)
+#undef FRESHET_DECLARE_SETTING
 }  // namespace config
 
 /// Every known key, sorted by name.
 const std::vector<const ConfigKey*>& config_keys();
 
 /// Settings of a process or a job: names to texts. Reading one that was not set gives its default;
-/// a value that does not parse is kInvalidArgument and names the key. Values copy;
+/// a value that is not allowed is kInvalidArgument and names the key. Values copy;
 /// thread-compatible.
 class Configuration {
  public:
@@ -41,12 +126,16 @@ class Configuration {
 
   bool has(const ConfigKey&) const;
   std::string text(const ConfigKey&) const;
-  Result<int64_t> integer(const ConfigKey&, int64_t minimum, int64_t maximum) const;
-  Result<double> real(const ConfigKey&, double minimum, double maximum) const;
+  // Each for keys of its kind.
+  Result<int64_t> integer(const ConfigKey&) const;
+  Result<double> real(const ConfigKey&) const;
   Result<bool> boolean(const ConfigKey&) const;
   Result<Duration> duration(const ConfigKey&) const;
   /// `64 mb`, `32kb`, `512`; binary units.
-  Result<uint64_t> bytes(const ConfigKey&, uint64_t minimum, uint64_t maximum) const;
+  Result<uint64_t> bytes(const ConfigKey&) const;
+
+  /// Not ok when reading this one would not be.
+  Status check(const ConfigKey&) const;
 
   const std::map<std::string, std::string>& values() const { return values_; }
 

@@ -51,7 +51,8 @@ class FileSystem {
   virtual Status create_directories(const std::string& path) = 0;
   /// A directory that must not be there yet; its parents are made. The atomic claim of a name.
   virtual Status create_new_directory(const std::string& path) = 0;
-  /// Atomic, replaces a file at `to`.
+  /// Atomic. A file replaces a file at `to`, a directory an empty one; kFailedPrecondition when
+  /// there is something in it.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   /// Removes a file; kNotFound when there is none.
   virtual Status remove(const std::string& path) = 0;

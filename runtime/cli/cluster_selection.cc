@@ -64,7 +64,7 @@ Result<Address> ClusterSelection::address() const {
                                        state.status().message(), cluster))
                : state.status();
   }
-  ASSIGN_OR_RETURN(const int64_t port, Configuration().integer(config::kRpcPort, 0, kPortMax));
+  ASSIGN_OR_RETURN(const int64_t port, Configuration().integer(config::kRpcPort));
   return Address{Configuration().text(config::kBindHost), static_cast<uint16_t>(port)};
 }
 

@@ -41,7 +41,7 @@ uint64_t split_bytes(const OperatorContext& context) {
   const std::string name(config::kSplitBytes.name);
   const std::string value = context.setting(name);
   if (!value.empty()) throw_if_error(configuration.set(name, value));
-  return value_or_throw(configuration.bytes(config::kSplitBytes, 1, 1ull << 50));
+  return value_or_throw(configuration.bytes(config::kSplitBytes));
 }
 
 class TextFileSupply final : public SplitSupply {
