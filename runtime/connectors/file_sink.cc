@@ -67,7 +67,7 @@ class FileWriter final : public Operator {
     });
     if (!refused.empty()) throw_if_error(failed_precondition(refused));
     path_ = output().attempt_directory(place_.attempt) + "/" + place_.name();
-    file_ = value_or_throw(files_->create(path_));
+    file_ = create_file(context.parallelism());
     lines_.reserve(kBufferBytes + kBufferBytes / 4);
   }
 
@@ -102,6 +102,17 @@ class FileWriter final : public Operator {
   static constexpr size_t kBufferBytes = 64 << 10;
 
   OutputDirectory output() { return OutputDirectory(place_.directory, place_.job, *files_); }
+
+  /// Another subtask that gave up may have removed the directory while nothing was in it: each does
+  /// so at most once.
+  std::unique_ptr<WritableFile> create_file(uint32_t parallelism) {
+    auto file = files_->create(path_);
+    for (uint32_t i = 0; i < parallelism && file.status().code() == StatusCode::kNotFound; ++i) {
+      throw_if_error(output().claim(place_.attempt, place_.subtask));
+      file = files_->create(path_);
+    }
+    return value_or_throw(std::move(file));
+  }
 
   void flush() {
     throw_if_error(file_->append(lines_));

@@ -120,6 +120,10 @@ Status OutputDirectory::refuse_what_is_visible() const {
       std::all_of(entries->begin(), entries->end(), is_attempt)) {
     return Status();
   }
+  // It is empty for a moment while a subtask that gave up removes it.
+  const bool going = entries.ok() && entries->empty() &&
+                     (!beside_for("emptied").empty() || !files_.info(path_).ok());
+  if (going) return Status();
   return already_exists(
       fmt::format("output '{}' exists already; remove it or name another directory", path_));
 }

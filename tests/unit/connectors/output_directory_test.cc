@@ -298,6 +298,24 @@ TEST_F(OutputDirectoryTest, LatePublicationTouchesNothingOfTheNextJob) {
   });
 }
 
+TEST_F(OutputDirectoryTest, IsClaimedWhileAnotherSubtaskGivesUp) {
+  for (int at = 1; at < kOperationsMax; at++) {
+    SCOPED_TRACE("at operation " + std::to_string(at));
+    MemoryFileSystem files;
+    ASSERT_TRUE(files.create_directories("/data").ok());
+    ASSERT_TRUE(OutputDirectory(kPath, kJob, files).claim(0, 0).ok());
+    Status claimed = internal_error("did not run");
+    ProcessFiles process(files, at,
+                         [&] { claimed = OutputDirectory(kPath, kJob, files).claim(0, 1); });
+    OutputDirectory(kPath, kJob, process).remove_if_empty(0);
+    if (!process.reached()) {
+      EXPECT_GT(at, 5);
+      return;
+    }
+    EXPECT_TRUE(claimed.ok()) << claimed.to_string();
+  }
+}
+
 TEST_F(OutputDirectoryTest, IsClaimedByOneOfTwoJobs) {
   for (int at = 1; at < kOperationsMax; at++) {
     SCOPED_TRACE("at operation " + std::to_string(at));
