@@ -21,13 +21,17 @@ char* ChannelWriter::put_header(char* out, EpochMillis timestamp, uint64_t paylo
   return shared_.fixed_record_size == 0 ? put_varint(out, payload_bytes) : out;
 }
 
+uint32_t ChannelWriter::block_bytes_max() const {
+  // Open blocks alone must not use up the budget, or nothing would ever be given back.
+  const uint64_t share = shared_.account->budget_bytes() / (4 * shared_.channels);
+  const uint32_t fair = share >= kLargeBlockBytes    ? kLargeBlockBytes
+                        : share >= kMediumBlockBytes ? kMediumBlockBytes
+                                                     : kSmallBlockBytes;
+  return std::min(fair, channel_->block_bytes_max.load(std::memory_order_relaxed));
+}
+
 void ChannelWriter::open_block() {
-  const uint32_t limit = channel_->block_bytes_max.load(std::memory_order_relaxed);
-  // The smallest blocks only when more than half of the budget is held: many channels share it.
-  const MemoryAccount& account = *shared_.account;
-  if (account.held_bytes() + std::min(block_bytes_, limit) > account.budget_bytes() / 2)
-    block_bytes_ = kSmallBlockBytes;
-  block_bytes_ = std::min(block_bytes_, limit);
+  block_bytes_ = std::min(block_bytes_, block_bytes_max());
   block_ = Block::allocate(shared_.pool, block_bytes_, shared_.account);
   open_.cursor = block_->data();
   // Hashing looks at every record.

@@ -22,6 +22,7 @@ class ChannelWriter {
     uint32_t fixed_record_size = 0;
     bool hash = false;
     std::function<uint64_t()> log_position;
+    uint64_t channels = 0;
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
     uint64_t records = 0;                         // In closed buffers, with the bytes they take.
     uint64_t bytes = 0;
@@ -67,6 +68,7 @@ class ChannelWriter {
   uint32_t room() const { return block_ ? block_->capacity() - used() : 0; }
   size_t header_bytes(EpochMillis timestamp) const;
   char* put_header(char* out, EpochMillis timestamp, uint64_t payload_bytes) const;
+  uint32_t block_bytes_max() const;
   void open_block();
   void close_block(uint8_t more_flags, uint64_t hash);
   void grow_block();

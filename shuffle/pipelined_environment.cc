@@ -19,9 +19,13 @@ constexpr uint64_t kPartitionPoolShare = 16;
 constexpr uint64_t kCreditWindowMin = kSmallBlockBytes;
 constexpr uint64_t kCreditWindowMax = 2 * kLargeBlockBytes;
 
-uint64_t partition_budget(uint64_t pool_bytes) {
-  return std::clamp(pool_bytes / kPartitionPoolShare, kPartitionGuaranteeBytes,
-                    kPartitionBudgetBytesMax);
+// As much as keeps all channels busy, and no more: what waits in a queue falls out of the caches
+// and is in the way of whoever comes behind it. Flink's default is the same: two buffers per
+// channel, and eight.
+uint64_t partition_budget(uint64_t pool_bytes, uint64_t subpartitions) {
+  const uint64_t most = std::clamp(pool_bytes / kPartitionPoolShare, kPartitionGuaranteeBytes,
+                                   kPartitionBudgetBytesMax);
+  return std::min(most, (2 * subpartitions + 8) * kLargeBlockBytes);
 }
 
 uint32_t credit_window(uint64_t gate_budget, uint64_t channels) {
@@ -194,8 +198,9 @@ Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
                     "the parallelism",
                     count, count * kPartitionGuaranteeBytes, pool_->total_bytes()));
   } else {
-    PipelinedPartition::Context context{pool_, index_, partition_budget(pool_->total_bytes()),
-                                        [partitions = partitions_] { partitions->fetch_sub(1); }};
+    PipelinedPartition::Context context{
+        pool_, index_, partition_budget(pool_->total_bytes(), options.subpartitions),
+        [partitions = partitions_] { partitions->fetch_sub(1); }};
     Result<std::shared_ptr<ResultPartition>> partition =
         PipelinedPartition::create(options, std::move(context));
     if (partition.ok()) return partition;

@@ -36,6 +36,7 @@ PipelinedPartition::PipelinedPartition(const Options& options, Context context)
               options.fixed_record_size,
               options.hash,
               options.log_position,
+              0,
               {},
               0,
               0},
@@ -46,10 +47,8 @@ PipelinedPartition::~PipelinedPartition() { CHECK(released_); }
 ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   if (ChannelWriter* existing = channels_.find(subpartition)) [[likely]]
     return *existing;
-  // Open blocks alone must not use up the budget, or nothing would ever be given back: see
-  // ChannelWriter::open_block.
-  ++channel_count_;
-  account_->raise_budget(channel_count_ * 4 * kSmallBlockBytes);
+  ++shared_.channels;  // See ChannelWriter::block_bytes_max.
+  account_->raise_budget(shared_.channels * 4 * kSmallBlockBytes);
   ChannelWriter& made = channels_.create(subpartition, &shared_, subpartition,
                                          context_.index->create_channel(queues_, subpartition),
                                          queues_->start_of(subpartition));

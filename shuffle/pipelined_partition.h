@@ -55,7 +55,6 @@ class PipelinedPartition final : public ResultPartition {
   Encoder encoder_;
   ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.
   EpochMillis timestamp_ = kNoTimestamp;
-  uint64_t channel_count_ = 0;
   bool* full_ = nullptr;
   bool ended_ = false;
   bool released_ = false;

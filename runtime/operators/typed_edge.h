@@ -35,12 +35,14 @@ class TypedReader final : public RecordReader {
         throw;
       }
       to.receive_batch(batch_);
-    } while (batch_.count == RecordBatch::kRecordsMax);
+    } while (batch_.count != 0);
   }
 
   uint32_t read_ahead() const override { return batch_.count - batch_.begun; }
 
  private:
+  static constexpr size_t kBatchBytes = 4096;  // About; large records come alone.
+
   static void decode(std::string_view bytes, T& value) {
     Decoder decoder(bytes);
     Codec<T>::decode(decoder, value);
@@ -50,7 +52,9 @@ class TypedReader final : public RecordReader {
   void fill_batch(RecordRun& run) {
     std::string_view bytes;
     EpochMillis timestamp = kNoTimestamp;
-    while (batch_.count < RecordBatch::kRecordsMax && run.next(&bytes, &timestamp)) {
+    const size_t bytes_max = run.bytes() + kBatchBytes;
+    while (batch_.count < RecordBatch::kRecordsMax && run.bytes() < bytes_max &&
+           run.next(&bytes, &timestamp)) {
       T& value = values_[batch_.count];
       decode(bytes, value);
       batch_.records[batch_.count] = &value;

@@ -240,16 +240,10 @@ class Churn {
 
   bool finish() {
     return rig_.wait_until([&] {
-      bool ended = true;
-      for (uint32_t p = 0; p < kProducers; ++p) {
-        while (!producers_[p].ended && producers_[p].partition->available()) write(p);
-        ended = ended && producers_[p].ended;
-      }
-      for (uint32_t c = 0; c < kConsumers; ++c) {
-        take_some(c, UINT64_MAX);
-        ended = consumers_[c].gate->ended() && ended;
-      }
-      return ended;
+      while (write_what_there_is_space_for()) take_everything();
+      take_everything();
+      return std::ranges::all_of(producers_, &Producer::ended) &&
+             std::ranges::all_of(consumers_, [](const auto& one) { return one.gate->ended(); });
     });
   }
 
@@ -353,6 +347,21 @@ class Churn {
     if (producer.next < kElements) return;
     producer.partition->end_of_data();
     producer.ended = true;
+  }
+
+  bool write_what_there_is_space_for() {
+    bool written = false;
+    for (uint32_t p = 0; p < kProducers; ++p) {
+      while (!producers_[p].ended && producers_[p].partition->available()) {
+        write(p);
+        written = true;
+      }
+    }
+    return written;
+  }
+
+  void take_everything() {
+    for (uint32_t c = 0; c < kConsumers; ++c) take_some(c, UINT64_MAX);
   }
 
   void take_some(uint32_t c, uint64_t limit) {
