@@ -16,7 +16,6 @@ class Envelope;
 class Hello;
 }  // namespace proto
 
-
 /// Who is at the other end of a control connection. The numbers of proto::Hello::Role.
 enum class PeerRole : uint8_t { kUnknown = 0, kTaskManager = 1, kClient = 2, kBlobClient = 3 };
 
