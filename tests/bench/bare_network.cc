@@ -1,0 +1,215 @@
+#include "tests/bench/bare_network.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "runtime/base/clock.h"
+
+namespace freshet::bench {
+
+namespace {
+
+constexpr uint32_t kBlockBytes = 32u << 10;
+constexpr size_t kReadBytes = 256u << 10;
+constexpr size_t kPiecesMax = 1024;
+constexpr uint32_t kRecordsPerClockRead = 1024;
+
+struct BlockHeader {
+  uint32_t channel = 0;
+  uint32_t bytes = 0;
+};
+
+Status failed(const char* what) {
+  return internal_error(std::string(what) + ": " + std::strerror(errno));
+}
+
+Duration of(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+Duration cpu_time_of(int who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+void send_no_delay(int socket) {
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+class BareWriter {
+ public:
+  BareWriter(int socket, const NetworkLoad& load)
+      : socket_(socket), load_(load), memory_(uint64_t{blocks()} * kBlockBytes), used_(blocks()) {}
+
+  bool run() {
+    const uint64_t last = load_.records_of_writer();
+    const std::unique_ptr<Clock> clock = make_system_clock();
+    TimePoint flushed = clock->now();
+    const uint64_t zeros = load_.records - load_.writers;
+    uint32_t channel = 0;
+    for (uint64_t i = 0; i < zeros; ++i) {
+      if (!put(channel, 0)) return false;
+      channel = channel + 1 == blocks() ? 0 : channel + 1;
+      if (i % kRecordsPerClockRead != 0 || clock->now() - flushed < load_.flush) continue;
+      if (!flush()) return false;
+      flushed = clock->now();
+    }
+    for (uint32_t c = 0; c < blocks(); ++c) {
+      if (!put(c, last)) return false;
+    }
+    return flush();
+  }
+
+ private:
+  uint32_t blocks() const { return load_.writers * load_.channels; }
+  char* block(uint32_t channel) { return memory_.data() + uint64_t{channel} * kBlockBytes; }
+
+  bool put(uint32_t channel, uint64_t value) {
+    if (used_[channel] == kBlockBytes && !send_full()) return false;
+    uint32_t& used = used_[channel];
+    if (used == 0) used = sizeof(BlockHeader);
+    std::memcpy(block(channel) + used, &value, sizeof(value));
+    used += sizeof(value);
+    return true;
+  }
+
+  bool send_full() {
+    return send([](uint32_t used) { return used == kBlockBytes; });
+  }
+  bool flush() {
+    return send([](uint32_t used) { return used != 0; });
+  }
+
+  template <class Choose>
+  bool send(Choose choose) {
+    std::vector<iovec> pieces;
+    for (uint32_t c = 0; c < blocks(); ++c) {
+      if (!choose(used_[c])) continue;
+      const BlockHeader header{c, used_[c] - static_cast<uint32_t>(sizeof(BlockHeader))};
+      std::memcpy(block(c), &header, sizeof(header));
+      pieces.push_back({block(c), used_[c]});
+      used_[c] = 0;
+    }
+    return write_all(pieces);
+  }
+
+  bool write_all(std::vector<iovec>& pieces) {
+    size_t at = 0;
+    while (at < pieces.size()) {
+      const size_t count = std::min(pieces.size() - at, kPiecesMax);
+      ssize_t written = writev(socket_, &pieces[at], static_cast<int>(count));
+      if (written < 0) return false;
+      while (written > 0) {
+        const auto part = std::min<size_t>(static_cast<size_t>(written), pieces[at].iov_len);
+        pieces[at].iov_base = static_cast<char*>(pieces[at].iov_base) + part;
+        pieces[at].iov_len -= part;
+        written -= static_cast<ssize_t>(part);
+        if (pieces[at].iov_len == 0) ++at;
+      }
+    }
+    return true;
+  }
+
+  const int socket_;
+  const NetworkLoad& load_;
+  std::vector<char> memory_;
+  std::vector<uint32_t> used_;
+};
+
+/// Counts the channels whose last value came.
+class BareReader {
+ public:
+  BareReader(int socket, const NetworkLoad& load) : socket_(socket), load_(load) {}
+
+  Status run() {
+    const uint64_t last = load_.records_of_writer();
+    std::vector<char> memory(2 * kReadBytes);
+    size_t begin = 0;
+    size_t end = 0;
+    uint32_t ended = 0;
+    uint64_t records = 0;
+    while (ended < load_.writers * load_.channels) {
+      std::memmove(memory.data(), memory.data() + begin, end - begin);
+      end -= begin;
+      begin = 0;
+      const ssize_t got = read(socket_, memory.data() + end, memory.size() - end);
+      if (got <= 0) return failed("the bare reader reads");
+      end += static_cast<size_t>(got);
+      BlockHeader header;
+      while (end - begin >= sizeof(header)) {
+        std::memcpy(&header, memory.data() + begin, sizeof(header));
+        if (end - begin < sizeof(header) + header.bytes) break;
+        begin += sizeof(header);
+        for (const size_t block_end = begin + header.bytes; begin < block_end; begin += 8) {
+          uint64_t value = 0;
+          std::memcpy(&value, memory.data() + begin, sizeof(value));
+          ++records;
+          if (value == last) [[unlikely]]
+            ++ended;
+        }
+      }
+    }
+    const uint64_t sent = load_.records - load_.writers + load_.writers * load_.channels;
+    return records == sent ? Status() : data_loss("the bare reader missed values");
+  }
+
+ private:
+  const int socket_;
+  const NetworkLoad& load_;
+};
+
+Result<int> listen_on_loopback(sockaddr_in* address) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  address->sin_family = AF_INET;
+  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(*address);
+  auto* const generic = reinterpret_cast<sockaddr*>(address);
+  if (listener < 0 || bind(listener, generic, size) != 0 || listen(listener, 1) != 0 ||
+      getsockname(listener, generic, &size) != 0)
+    return failed("a port for the baseline");
+  return listener;
+}
+
+[[noreturn]] void write_in_child(const sockaddr_in& address, const NetworkLoad& load) {
+  const int out = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(out, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) _exit(1);
+  send_no_delay(out);
+  _exit(BareWriter(out, load).run() ? 0 : 1);
+}
+
+}  // namespace
+
+Result<NetworkTime> measure_bare_network(const NetworkLoad& load) {
+  sockaddr_in address{};
+  ASSIGN_OR_RETURN(const int listener, listen_on_loopback(&address));
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const Duration cpu_before = cpu_time_of(RUSAGE_SELF) + cpu_time_of(RUSAGE_CHILDREN);
+  const TimePoint begin = clock->now();
+  const pid_t child = fork();
+  if (child == 0) write_in_child(address, load);
+  const int in = accept(listener, nullptr, nullptr);
+  const Status status = in < 0 ? failed("the bare reader accepts") : BareReader(in, load).run();
+  NetworkTime taken;
+  taken.time = clock->now() - begin;
+  close(in);
+  close(listener);
+  int ended = 0;
+  waitpid(child, &ended, 0);
+  taken.cpu_time = cpu_time_of(RUSAGE_SELF) + cpu_time_of(RUSAGE_CHILDREN) - cpu_before;
+  if (!status.ok()) return status;
+  return taken;
+}
+
+}  // namespace freshet::bench
