@@ -36,8 +36,6 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   shuffle.task_manager = id;
   shuffle.bind = options.bind;
   ASSIGN_OR_RETURN(shuffle.pool_bytes, configuration.bytes(config::kNetworkMemory));
-  ASSIGN_OR_RETURN(const uint64_t segment, configuration.bytes(config::kSegmentBytes));
-  shuffle.segment_bytes = static_cast<uint32_t>(segment);
   ASSIGN_OR_RETURN(shuffle.gate_budget_bytes, configuration.bytes(config::kGateBudget));
   shuffle.secret = configuration.text(config::kSecret);
   return shuffle;

@@ -14,17 +14,20 @@ namespace config {
 
 namespace {
 
-constexpr Allowed text() { return {ConfigKind::kText, 0, 0}; }
-constexpr Allowed boolean() { return {ConfigKind::kBoolean, 0, 0}; }
-constexpr Allowed duration() { return {ConfigKind::kDuration, 0, 0}; }
+using enum ConfigScope;
+
+constexpr Allowed text() { return {ConfigKind::kText, 0, 0, {}}; }
+constexpr Allowed choice(std::string_view words) { return {ConfigKind::kChoice, 0, 0, words}; }
+constexpr Allowed boolean() { return {ConfigKind::kBoolean, 0, 0, {}}; }
+constexpr Allowed duration() { return {ConfigKind::kDuration, 0, 0, {}}; }
 constexpr Allowed integer(double minimum, double maximum) {
-  return {ConfigKind::kInteger, minimum, maximum};
+  return {ConfigKind::kInteger, minimum, maximum, {}};
 }
 constexpr Allowed real(double minimum, double maximum) {
-  return {ConfigKind::kReal, minimum, maximum};
+  return {ConfigKind::kReal, minimum, maximum, {}};
 }
 constexpr Allowed bytes(double minimum, double maximum) {
-  return {ConfigKind::kBytes, minimum, maximum};
+  return {ConfigKind::kBytes, minimum, maximum, {}};
 }
 
 }  // namespace
@@ -49,7 +52,7 @@ const std::vector<const ConfigKey*>& config_keys() {
 
 namespace {
 
-/// How much must be changed in `a` to make it `b`, or the beginning of `b`, which counts a little
+/// Three times the changes that make `b` of `a`, or the beginning of `b`, which counts a little
 /// more: names are long, and people leave out their ends.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -79,6 +82,47 @@ std::string range_of(const ConfigKey& key) {
                      static_cast<int64_t>(key.allowed.maximum));
 }
 
+bool is_one_of(std::string_view word, std::string_view words) {
+  while (true) {
+    const size_t end = words.find('|');
+    if (word == words.substr(0, end)) return true;
+    if (end == words.npos) return false;
+    words.remove_prefix(end + 1);
+  }
+}
+
+/// `none, fixed-delay or failure-rate`.
+std::string enumerate(std::string_view words) {
+  std::string text(words);
+  const size_t last = text.rfind('|');
+  if (last != text.npos) text.replace(last, 1, " or ");
+  for (size_t at = text.find('|'); at != text.npos; at = text.find('|')) text.replace(at, 1, ", ");
+  return text;
+}
+
+const ConfigKey* find_key(std::string_view name) {
+  const auto& keys = config_keys();
+  const auto found = std::find_if(keys.begin(), keys.end(),
+                                  [&](const ConfigKey* key) { return key->name == name; });
+  return found == keys.end() ? nullptr : *found;
+}
+
+Status unknown_name(const std::string& name) {
+  const ConfigKey* nearest = nullptr;
+  size_t best = name.size() + 1;  // At most a third of its letters may be wrong.
+  for (const ConfigKey* key : config_keys()) {
+    const size_t distance = edit_distance(name, key->name);
+    if (distance < best) best = distance, nearest = key;
+  }
+  std::string message = fmt::format("no setting is called '{}'", name);
+  if (nearest != nullptr) {
+    return invalid_argument(message + fmt::format("; did you mean '{}'?", nearest->name));
+  }
+  message += "; there are:";
+  for (const ConfigKey* key : config_keys()) message += fmt::format("\n  {}", key->name);
+  return invalid_argument(std::move(message));
+}
+
 Status bad_value(const ConfigKey& key, const std::string& value, const std::string& wanted) {
   return invalid_argument(fmt::format("{}: '{}' is not {}", key.name, value, wanted));
 }
@@ -86,18 +130,9 @@ Status bad_value(const ConfigKey& key, const std::string& value, const std::stri
 }  // namespace
 
 Status Configuration::set(const std::string& name, std::string value) {
-  const ConfigKey* nearest = nullptr;
-  size_t best = ~size_t{0};
-  for (const ConfigKey* key : config_keys()) {
-    if (key->name == name) {
-      values_[name] = std::move(value);
-      return Status();
-    }
-    const size_t distance = edit_distance(name, key->name);
-    if (distance < best) best = distance, nearest = key;
-  }
-  return invalid_argument(
-      fmt::format("no setting is called '{}'; did you mean '{}'?", name, nearest->name));
+  if (find_key(name) == nullptr) return unknown_name(name);
+  values_[name] = std::move(value);
+  return Status();
 }
 
 Status Configuration::set_pair(const std::string& pair) {
@@ -176,7 +211,10 @@ Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
 Status Configuration::check(const ConfigKey& key) const {
   switch (key.allowed.kind) {
     case ConfigKind::kText:
-      return Status();
+      break;
+    case ConfigKind::kChoice:
+      if (is_one_of(text(key), key.allowed.words)) return Status();
+      return bad_value(key, text(key), enumerate(key.allowed.words));
     case ConfigKind::kBoolean:
       return boolean(key).status();
     case ConfigKind::kInteger:
@@ -188,7 +226,12 @@ Status Configuration::check(const ConfigKey& key) const {
     case ConfigKind::kDuration:
       return duration(key).status();
   }
-  CHECK(false);
+  return Status();
+}
+
+Status Configuration::check_all() const {
+  for (const auto& [name, value] : values_) RETURN_IF_ERROR(check(*find_key(name)));
+  return Status();
 }
 
 }  // namespace freshet

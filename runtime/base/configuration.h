@@ -9,13 +9,21 @@
 
 namespace freshet {
 
-enum class ConfigKind : uint8_t { kText, kBoolean, kInteger, kReal, kBytes, kDuration };
+enum class ConfigKind : uint8_t { kText, kChoice, kBoolean, kInteger, kReal, kBytes, kDuration };
 
 /// What values a setting may have. Both ends are allowed; of numbers and sizes only.
 struct Allowed {
   ConfigKind kind = ConfigKind::kText;
   double minimum = 0;  // Exact below 2^53.
   double maximum = 0;
+  std::string_view words;  // Of a choice, with `|` between them.
+};
+
+/// Who reads a setting: where it is given to somebody else it would have no effect.
+enum class ConfigScope : uint8_t {
+  kProcess,  // A JobManager or a TaskManager, when it starts.
+  kJob,      // A job, when it is built and submitted.
+  kBoth,     // A job; what its JobManager was started with is the default of all jobs.
 };
 
 /// A documented setting.
@@ -23,85 +31,86 @@ struct ConfigKey {
   std::string_view name;
   std::string_view default_value;
   Allowed allowed;
+  ConfigScope scope;
   std::string_view meaning;
 };
 
 /// Every setting there is, in the only place that has it: its constant in `config`, its name
 /// (Flink's, where the thing is the same), its default as a user would write it, the values that it
-/// may have, and what it means.
+/// may have, who reads it, and what it means.
 // clang-format off
 #define FRESHET_SETTINGS(SETTING) \
-  SETTING(kTaskSlots, "taskmanager.numberOfTaskSlots", "1", integer(1, 65'536), \
+  SETTING(kTaskSlots, "taskmanager.numberOfTaskSlots", "1", integer(1, 65'536), kProcess, \
           "slots that a TaskManager offers") \
   SETTING(kNetworkMemory, "taskmanager.memory.network.size", \
-          "64 mb", bytes(1ull << 20, 1ull << 40), \
+          "64 mb", bytes(1ull << 20, 1ull << 40), kProcess, \
           "segment pool of a TaskManager") \
-  SETTING(kSegmentBytes, "taskmanager.memory.segment-size", "32 kb", bytes(4 << 10, 1 << 20), \
-          "largest buffer; power of two, 4 kb to 1 mb") \
   SETTING(kGateBudget, "taskmanager.network.memory.gate-budget", \
-          "4 mb", bytes(64 << 10, 1ull << 40), \
+          "4 mb", bytes(64 << 10, 1ull << 40), kProcess, \
           "bytes that may be in flight to one input gate") \
-  SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), \
+  SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), kJob, \
           "longest wait of a record in an unfilled buffer; 0: none") \
-  SETTING(kHeartbeatInterval, "heartbeat.interval", "1 s", duration(), \
+  SETTING(kHeartbeatInterval, "heartbeat.interval", "1 s", duration(), kProcess, \
           "between two heartbeats of a TaskManager") \
-  SETTING(kHeartbeatTimeout, "heartbeat.timeout", "10 s", duration(), \
+  SETTING(kHeartbeatTimeout, "heartbeat.timeout", "10 s", duration(), kProcess, \
           "silence after which the other side is taken for dead") \
-  SETTING(kSlotTimeout, "slot.request.timeout", "10 s", duration(), \
+  SETTING(kSlotTimeout, "slot.request.timeout", "10 s", duration(), kBoth, \
           "longest wait of a job for its slots") \
-  SETTING(kWorkerThreads, "taskmanager.worker-threads", "0", integer(0, 1024), \
+  SETTING(kWorkerThreads, "taskmanager.worker-threads", "0", integer(0, 1024), kProcess, \
           "threads that run tasks; 0: one per core") \
-  SETTING(kBindHost, "bind-host", "127.0.0.1", text(), \
+  SETTING(kBindHost, "bind-host", "127.0.0.1", text(), kProcess, \
           "address that ports are bound to; beyond loopback only with security.secret") \
-  SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), \
+  SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), kProcess, \
           "control port of the JobManager; 0: any free one") \
-  SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), \
+  SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), kProcess, \
           "data port of a TaskManager; 0: any free one") \
-  SETTING(kSecret, "security.secret", "", text(), \
+  SETTING(kSecret, "security.secret", "", text(), kBoth, \
           "shared secret that every peer must know; also from the environment variable " \
           "FRESHET_SECRET") \
-  SETTING(kRestartStrategy, "restart-strategy.type", "exponential-delay", text(), \
-          "none, fixed-delay, failure-rate or exponential-delay") \
+  SETTING(kRestartStrategy, "restart-strategy.type", "exponential-delay", \
+          choice("none|fixed-delay|failure-rate|exponential-delay"), kBoth, \
+          "whether and when a failed job is restarted") \
   SETTING(kFixedDelayAttempts, "restart-strategy.fixed-delay.attempts", \
-          "1", integer(0, 1'000'000'000), \
+          "1", integer(0, 1'000'000'000), kBoth, \
           "restarts before the job fails") \
-  SETTING(kFixedDelayDelay, "restart-strategy.fixed-delay.delay", "1 s", duration(), \
+  SETTING(kFixedDelayDelay, "restart-strategy.fixed-delay.delay", "1 s", duration(), kBoth, \
           "wait before a restart") \
   SETTING(kFailureRateMax, "restart-strategy.failure-rate.max-failures-per-interval", \
-          "1", integer(1, 1'000'000), \
+          "1", integer(1, 1'000'000), kBoth, \
           "failures in the interval that are still restarted") \
   SETTING(kFailureRateInterval, "restart-strategy.failure-rate.failure-rate-interval", \
-          "1 min", duration(), \
+          "1 min", duration(), kBoth, \
           "in which failures are counted") \
-  SETTING(kFailureRateDelay, "restart-strategy.failure-rate.delay", "1 s", duration(), \
+  SETTING(kFailureRateDelay, "restart-strategy.failure-rate.delay", "1 s", duration(), kBoth, \
           "wait before a restart") \
   SETTING(kExponentialInitial, "restart-strategy.exponential-delay.initial-backoff", \
-          "0 ms", duration(), \
+          "0 ms", duration(), kBoth, \
           "wait before the first restart") \
-  SETTING(kExponentialMax, "restart-strategy.exponential-delay.max-backoff", "1 min", duration(), \
+  SETTING(kExponentialMax, "restart-strategy.exponential-delay.max-backoff", \
+          "1 min", duration(), kBoth, \
           "longest wait before a restart") \
   SETTING(kExponentialMultiplier, "restart-strategy.exponential-delay.backoff-multiplier", \
-          "1.5", real(1, 1000), \
+          "1.5", real(1, 1000), kBoth, \
           "growth of the wait per restart") \
   SETTING(kExponentialReset, "restart-strategy.exponential-delay.reset-backoff-threshold", \
-          "1 h", duration(), \
+          "1 h", duration(), kBoth, \
           "calm after which the wait starts anew") \
   SETTING(kExponentialJitter, "restart-strategy.exponential-delay.jitter-factor", \
-          "0.1", real(0, 1), \
+          "0.1", real(0, 1), kBoth, \
           "random part of the wait, either way") \
   SETTING(kExponentialAttempts, \
           "restart-strategy.exponential-delay.attempts-before-reset-backoff", \
-          "10", integer(0, 1'000'000'000), \
+          "10", integer(0, 1'000'000'000), kBoth, \
           "restarts without calm between them before the job fails") \
-  SETTING(kChannelHash, "execution.channel-hash.enabled", "false", boolean(), \
+  SETTING(kChannelHash, "execution.channel-hash.enabled", "false", boolean(), kBoth, \
           "rolling hash over the elements of every channel, checked by the receiver") \
-  SETTING(kTestFaults, "test.faults", "", text(), \
+  SETTING(kTestFaults, "test.faults", "", text(), kProcess, \
           "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
-  SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), \
+  SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
-  SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), \
+  SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), kJob, \
           "largest byte range of a text file that one reader takes at a time") \
-  SETTING(kWorkingDirectory, "client.working-directory", "", text(), \
+  SETTING(kWorkingDirectory, "client.working-directory", "", text(), kJob, \
           "what a job's relative paths are relative to; set by the client")
 // clang-format on
 
@@ -119,7 +128,7 @@ const std::vector<const ConfigKey*>& config_keys();
 /// thread-compatible.
 class Configuration {
  public:
-  /// Refuses an unknown name, and says which known one is nearest.
+  /// Refuses an unknown name, and says which known one is near, or which there are.
   Status set(const std::string& name, std::string value);
   /// From `key=value`, as after -D.
   Status set_pair(const std::string& pair);
@@ -136,6 +145,8 @@ class Configuration {
 
   /// Not ok when reading this one would not be.
   Status check(const ConfigKey&) const;
+  /// The same of all that were set.
+  Status check_all() const;
 
   const std::map<std::string, std::string>& values() const { return values_; }
 

@@ -37,11 +37,26 @@ TEST(ConfigurationTest, KeepsNumbersToTheirRange) {
   EXPECT_EQ(answer(config::kExponentialJitter, "1"), "");
   EXPECT_EQ(answer(config::kExponentialJitter, "1.1"),
             "restart-strategy.exponential-delay.jitter-factor: '1.1' is not a number from 0 to 1");
-  EXPECT_EQ(answer(config::kSegmentBytes, "4 kb"), "");
-  EXPECT_EQ(answer(config::kSegmentBytes, "4095"),
-            "taskmanager.memory.segment-size: '4095' is not a size from 4096 to 1048576 bytes");
+  EXPECT_EQ(answer(config::kNetworkMemory, "1 mb"), "");
+  EXPECT_EQ(answer(config::kNetworkMemory, "1023 kb"),
+            "taskmanager.memory.network.size: '1023 kb' is not a size from 1048576 to "
+            "1099511627776 bytes");
   EXPECT_EQ(answer(config::kChannelHash, "yes"),
             "execution.channel-hash.enabled: 'yes' is not true or false");
+  EXPECT_EQ(answer(config::kRestartStrategy, "fixed-delay"), "");
+  for (const std::string word : {"", "fixed", "none|fixed-delay"}) {
+    EXPECT_EQ(answer(config::kRestartStrategy, word),
+              "restart-strategy.type: '" + word +
+                  "' is not none, fixed-delay, failure-rate or exponential-delay");
+  }
+}
+
+TEST(ConfigurationTest, ChecksAllThatWasSet) {
+  Configuration settings;
+  ASSERT_TRUE(settings.set_pair("heartbeat.interval=1 s").ok());
+  EXPECT_TRUE(settings.check_all().ok());
+  ASSERT_TRUE(settings.set_pair("heartbeat.timeout=soon").ok());
+  EXPECT_NE(settings.check_all().message().find("heartbeat.timeout"), std::string::npos);
 }
 
 TEST(ConfigurationTest, NamesTheNearestKeyWhenOneIsUnknown) {
@@ -51,6 +66,18 @@ TEST(ConfigurationTest, NamesTheNearestKeyWhenOneIsUnknown) {
   EXPECT_NE(status.message().find("did you mean 'taskmanager.numberOfTaskSlots'"),
             std::string::npos)
       << status.message();
+}
+
+TEST(ConfigurationTest, SuggestsNothingWhenNothingIsNearButNamesAll) {
+  Configuration settings;
+  for (const std::string name : {"foo", "port", "", "bar.baz"}) {
+    const std::string message = settings.set(name, "1").message();
+    EXPECT_NE(message.find("no setting is called '" + name + "'"), std::string::npos) << message;
+    EXPECT_EQ(message.find("did you mean"), std::string::npos) << message;
+    for (const ConfigKey* key : config_keys()) {
+      EXPECT_NE(message.find(key->name), std::string::npos) << message;
+    }
+  }
 }
 
 TEST(ConfigurationTest, NamesKeyValueAndRangeOfABadValue) {
