@@ -30,7 +30,16 @@ Status from_errno(const std::string& path, int error) {
     case EACCES:
     case EPERM:
     case EROFS:
+    case ELOOP:
+    case EISDIR:
+    case EXDEV:
+    case ENXIO:
+    case ENODEV:
       return failed_precondition(message);
+    case ENAMETOOLONG:
+    case EINVAL:
+    case EILSEQ:
+      return invalid_argument(message);
     default:
       return unavailable(message);
   }

@@ -65,6 +65,23 @@ TEST_P(FileSystemContractTest, NamesThePathOfWhatIsMissing) {
   EXPECT_TRUE(files_->remove_all(path).ok());
 }
 
+/// Whoever tries again what may pass must not try this again.
+TEST(LocalFileSystemTest, SaysThatAPathCannotBeMeantInsteadOfThatItIsUnavailable) {
+  char root[] = "/tmp/freshet_fs_XXXXXX";
+  ASSERT_NE(mkdtemp(root), nullptr);
+  const std::string path = root;
+  const auto files = make_local_file_system();
+  const std::string long_name = path + "/" + std::string(300, 'x');
+  EXPECT_EQ(files->open(long_name).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(files->create_new_directory(long_name).code(), StatusCode::kInvalidArgument);
+  ASSERT_EQ(symlink((path + "/loop").c_str(), (path + "/loop").c_str()), 0);
+  EXPECT_EQ(files->open(path + "/loop").status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(files->create(path).status().code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(files->write_atomically(path + "/file", "").ok());
+  EXPECT_EQ(files->info(path + "/file/inside").status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(files->remove_all(path).ok());
+}
+
 TEST_P(FileSystemContractTest, ListsDirectoriesSorted) {
   write("b", "22");
   write("a", "1");
