@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jobmanager/encoded_fields.h"
+#include "runtime/base/configuration.h"
 #include "runtime/base/key_groups.h"
 #include "runtime/graph/text_rules.h"
 #include "runtime/proto/control.pb.h"
@@ -13,7 +14,6 @@ namespace freshet::control_messages {
 
 namespace {
 
-constexpr uint32_t kSlotsMax = 65'536;
 constexpr uint64_t kTasksMax = 1 << 20;
 constexpr size_t kTextLengthMax = 4096;
 constexpr size_t kCauseLengthMax = 64 << 10;
@@ -65,7 +65,7 @@ ExecutionProgress read(const proto::TaskProgress& from) {
 
 Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {
   if (from.task_manager() == 0) return data_loss("a TaskManager without an id");
-  if (from.slots() == 0 || from.slots() > kSlotsMax) {
+  if (from.slots() == 0 || from.slots() > config::kTaskSlots.allowed.maximum) {
     return data_loss(fmt::format("a TaskManager with {} slots", from.slots()));
   }
   if (from.data_port() == 0 || from.data_port() > 65'535) {

@@ -9,39 +9,17 @@
 #include "network/transport.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/graph/slot_sharing.h"
 
 namespace freshet {
-
-namespace {
-
-/// Where each vertex's subtask 0 lies in the job's slots. Returns the total.
-uint32_t share_slots(const JobGraph& graph, std::vector<uint32_t>& first_slot_of_vertex) {
-  std::vector<std::pair<std::string, uint32_t>> groups;  // Name, slots; in order of appearance.
-  std::vector<size_t> group_of_vertex;
-  for (const JobVertex& vertex : graph.vertices) {
-    auto it = std::find_if(groups.begin(), groups.end(),
-                           [&](const auto& g) { return g.first == vertex.slot_sharing_group; });
-    if (it == groups.end()) it = groups.insert(groups.end(), {vertex.slot_sharing_group, 0});
-    it->second = std::max(it->second, vertex.parallelism);
-    group_of_vertex.push_back(static_cast<size_t>(it - groups.begin()));
-  }
-  std::vector<uint32_t> first_of_group;
-  uint32_t total = 0;
-  for (const auto& [name, slots] : groups) {
-    first_of_group.push_back(total);
-    total += slots;
-  }
-  for (const size_t group : group_of_vertex) first_slot_of_vertex.push_back(first_of_group[group]);
-  return total;
-}
-
-}  // namespace
 
 JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
     : options_(std::move(options)),
       backoff_(std::move(backoff)),
       graph_(options_.submission.graph) {
-  slots_required_ = share_slots(graph_.job_graph(), first_slot_of_vertex_);
+  SlotShares shares = share_slots(graph_.job_graph());
+  slots_required_ = shares.total;
+  first_slot_of_vertex_ = std::move(shares.first_slot_of_vertex);
 }
 
 JobCommands JobMaster::start(TimePoint now) {
@@ -56,8 +34,7 @@ JobCommands JobMaster::start(TimePoint now) {
   return commands;
 }
 
-// ---- Slots and deployment
-// -------------------------------------------------------------------------
+// ---- Slots and deployment ----
 
 bool JobMaster::waits_for_slots() const { return slot_deadline_.has_value(); }
 
@@ -122,8 +99,7 @@ std::string JobMaster::waiting_for() const {
   return "";
 }
 
-// ---- TaskManagers
-// ---------------------------------------------------------------------------------
+// ---- TaskManagers ----
 
 std::string JobMaster::describe(TaskManagerId task_manager) const {
   const auto it = known_.find(task_manager);
@@ -209,8 +185,7 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
   return commands;
 }
 
-// ---- Reports of tasks
-// -----------------------------------------------------------------------------
+// ---- Reports of tasks ----
 
 const Execution* JobMaster::current(TaskManagerId from, const AttemptId& attempt) const {
   if (attempt.job != id() || !graph_.contains(attempt.subtask)) return nullptr;
@@ -330,8 +305,7 @@ std::string JobMaster::describe(SubtaskId subtask) const {
   return text;
 }
 
-// ---- States of the job
-// ----------------------------------------------------------------------------
+// ---- States of the job ----
 
 void JobMaster::move(JobState to) {
   CHECK(can_move(state_, to));
@@ -342,11 +316,11 @@ void JobMaster::move(JobState to) {
 void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& commands) {
   if (state_ != JobState::kRunning) return;  // Whatever follows is decided already.
   cause_ = failure.cause;
-  if (!failure.task_manager) {
-    if (!failure.operator_name.empty()) cause_ = cause_.with_context(failure.operator_name);
-    cause_ = cause_.with_context(describe(failure.subtasks.front()));
-  }
-  LOG_WARN("tasks_failed", {{"job", id()}, {"tasks", failure.subtasks.size()}, {"cause", cause_}});
+  if (!failure.task_manager) cause_ = cause_.with_context(describe(failure.subtasks.front()));
+  LOG_WARN("tasks_failed", {{"job", id()},
+                            {"tasks", failure.subtasks.size()},
+                            {"operator", failure.operator_name},
+                            {"cause", cause_}});
   if (cause_.code() == StatusCode::kInvalidArgument) {
     begin_failing(now, cause_, commands);
     return;
@@ -468,8 +442,7 @@ void JobMaster::end(JobState state, JobCommands& commands) {
   commands.push_back(job_commands::RequireSlots{0});
 }
 
-// ---- End of the data, commit
-// ----------------------------------------------------------------------
+// ---- End of the data, commit ----
 
 void JobMaster::on_end_of_data(TimePoint now, uint32_t index,
                                std::vector<JobCommittable> committables, JobCommands& commands) {
@@ -525,8 +498,7 @@ void JobMaster::finish(JobCommands& commands) {
   end(JobState::kFinished, commands);
 }
 
-// ---- Time
-// -----------------------------------------------------------------------------------------
+// ---- Time ----
 
 std::optional<TimePoint> JobMaster::deadline() const {
   if (is_terminal(state_)) return std::nullopt;
