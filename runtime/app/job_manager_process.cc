@@ -12,13 +12,19 @@ JobManagerProcess::JobManagerProcess()
 
 JobManagerProcess::~JobManagerProcess() = default;
 
+Status JobManagerProcess::check(const Options& options) {
+  RETURN_IF_ERROR(
+      check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
+  return faults_of(options.configuration, options.allow_faults).status();
+}
+
 Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Options& options) {
+  RETURN_IF_ERROR(check(options));
   ASSIGN_OR_RETURN(const int64_t port, options.configuration.integer(config::kRpcPort));
   JobManagerRunner::Options runner;
   runner.configuration = options.configuration;
   runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
   runner.state_directory = options.state_directory;
-  RETURN_IF_ERROR(check_bind(runner.bind, options.configuration));
   std::unique_ptr<JobManagerProcess> process(new JobManagerProcess());
   ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
   process->transport_ = make_asio_transport({});

@@ -17,6 +17,9 @@ class JobManagerProcess {
     bool allow_faults = false;
   };
 
+  /// What can be refused before anything is made: a bind beyond loopback, a fault. start() does it,
+  /// too.
+  static Status check(const Options&);
   static Result<std::unique_ptr<JobManagerProcess>> start(const Options&);
   ~JobManagerProcess();
 

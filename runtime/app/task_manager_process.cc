@@ -15,7 +15,14 @@ TaskManagerProcess::TaskManagerProcess()
 
 TaskManagerProcess::~TaskManagerProcess() = default;
 
+Status TaskManagerProcess::check(const Options& options) {
+  RETURN_IF_ERROR(
+      check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
+  return faults_of(options.configuration, options.allow_faults).status();
+}
+
 Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Options& options) {
+  RETURN_IF_ERROR(check(options));
   ASSIGN_OR_RETURN(const int64_t port, options.configuration.integer(config::kDataPort));
   ASSIGN_OR_RETURN(const int64_t slots, options.configuration.integer(config::kTaskSlots));
   TaskManagerRunner::Options runner;
@@ -26,7 +33,6 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
   runner.state_directory = options.state_directory;
   runner.log_path = options.log_path;
   runner.slots = static_cast<uint32_t>(slots);
-  RETURN_IF_ERROR(check_bind(runner.bind, options.configuration));
   std::unique_ptr<TaskManagerProcess> process(new TaskManagerProcess());
   ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
   process->transport_ = make_asio_transport({});

@@ -21,6 +21,9 @@ class TaskManagerProcess {
     bool allow_faults = false;
   };
 
+  /// What can be refused before anything is made: a bind beyond loopback, a fault. start() does it,
+  /// too.
+  static Status check(const Options&);
   static Result<std::unique_ptr<TaskManagerProcess>> start(const Options&);
   ~TaskManagerProcess();
 

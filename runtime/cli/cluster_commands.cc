@@ -2,6 +2,7 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/cluster_control.h"
+#include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 
@@ -13,9 +14,10 @@ struct ClusterOptions {
   std::string name = "default";
   std::string state_directory;
   std::string task_managers = "1";
-  std::string slots = "1";
-  std::string host = "127.0.0.1";
-  std::string port = "0";
+  // Empty: as the settings say.
+  std::string slots;
+  std::string host;
+  std::string port;
   std::string timeout = format_duration(ClusterControl::kStartPatience);
   bool no_restart = false;
   bool allow_faults = false;
@@ -89,13 +91,38 @@ Status check_registered(const Address& address, const Configuration& configurati
       fmt::format("{} of {} TaskManagers have registered", registered.size(), task_managers));
 }
 
-Status start_cluster(const ClusterOptions& options) {
+/// An option that was not given is what the setting says; the control port is any free one unless
+/// the setting was given.
+ClusterOptions with_settings(ClusterOptions options, const Configuration& configuration) {
+  if (options.slots.empty()) options.slots = configuration.text(config::kTaskSlots);
+  if (options.host.empty()) options.host = configuration.text(config::kBindHost);
+  if (options.port.empty()) {
+    const bool given = configuration.has(config::kRpcPort);
+    options.port = given ? configuration.text(config::kRpcPort) : "0";
+  }
+  return options;
+}
+
+Status check_settings(const Configuration& configuration, const std::string& host,
+                      uint32_t task_managers) {
+  RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
+  RETURN_IF_ERROR(check_bind({host, 0}, configuration));
+  ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
+  if (data_port == 0 || task_managers == 1) return Status();
+  return invalid_argument(fmt::format("{}: {} TaskManagers on one machine cannot share port {}",
+                                      config::kDataPort.name, task_managers, data_port));
+}
+
+Status start_cluster(const ClusterOptions& given) {
+  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(given.settings));
+  const ClusterOptions options = with_settings(given, configuration);
   ASSIGN_OR_RETURN(const auto directory, directory_of(options));
   ASSIGN_OR_RETURN(const uint32_t task_managers,
                    parse_number("--taskmanagers", options.task_managers, 1, kTaskManagersMax));
-  ASSIGN_OR_RETURN(const uint32_t slots, parse_number("--slots", options.slots, 1, kSlotsMax));
-  RETURN_IF_ERROR(parse_number("--port", options.port, 0, kPortMax).status());
-  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ASSIGN_OR_RETURN(const uint32_t slots,
+                   parse_number("--slots", options.slots, config::kTaskSlots));
+  RETURN_IF_ERROR(parse_number("--port", options.port, config::kRpcPort).status());
+  RETURN_IF_ERROR(check_settings(configuration, options.host, task_managers));
   ClusterControl::StartOptions start;
   const auto patience = parse_duration(options.timeout);
   if (!patience.ok()) return patience.status().with_context("--timeout");
@@ -156,14 +183,19 @@ void add_start_options(CLI::App& parser, ClusterOptions& options) {
   add_name(parser, options);
   parser.add_option("--taskmanagers", options.task_managers, "How many TaskManagers (default: 1)")
       ->type_name("K");
-  parser.add_option("--slots", options.slots, "Slots of each TaskManager (default: 1)")
+  parser
+      .add_option("--slots", options.slots,
+                  "Slots of each TaskManager (default: taskmanager.numberOfTaskSlots, 1)")
       ->type_name("S");
   parser
       .add_option("--host", options.host,
-                  "Address to bind to; beyond loopback only with security.secret")
+                  "Address to bind to; beyond loopback only with security.secret (default: "
+                  "bind-host, 127.0.0.1)")
       ->type_name("HOST");
   parser
-      .add_option("--port", options.port, "Control port of the JobManager (default: any free one)")
+      .add_option("--port", options.port,
+                  "Control port of the JobManager (default: jobmanager.rpc.port if given, else any "
+                  "free one)")
       ->type_name("P");
   parser
       .add_option("--timeout", options.timeout,

@@ -31,11 +31,33 @@ Result<Configuration> parse_settings(const std::vector<std::string>& pairs) {
   for (const std::string& pair : pairs) {
     RETURN_IF_ERROR(configuration.set_pair(pair).with_context("-D " + pair));
   }
+  RETURN_IF_ERROR(configuration.check_all().with_context("-D"));
   const std::string secret = environment_variable(kSecretVariable).value_or("");
   if (!secret.empty() && !configuration.has(config::kSecret)) {
     RETURN_IF_ERROR(configuration.set(std::string(config::kSecret.name), secret));
   }
   return configuration;
+}
+
+Status refuse_settings_of_jobs(const Configuration& configuration) {
+  for (const ConfigKey* key : config_keys()) {
+    if (key->scope != ConfigScope::kJob || !configuration.has(*key)) continue;
+    return invalid_argument(fmt::format(
+        "{} is a setting of a job, not of a process: give it to 'freshet run'", key->name));
+  }
+  return Status();
+}
+
+Status refuse_settings_of_processes(const Configuration& configuration) {
+  for (const ConfigKey* key : config_keys()) {
+    if (key->scope != ConfigScope::kProcess || !configuration.has(*key)) continue;
+    const bool faults = key == &config::kTestFaults;
+    return invalid_argument(fmt::format(
+        "{} is a setting of a process, not of a job: give it to 'freshet cluster start', or to "
+        "'freshet jobmanager' and 'freshet taskmanager'{}",
+        key->name, faults ? ", with --allow-faults" : ""));
+  }
+  return Status();
 }
 
 HandedSettings hand_on(const Configuration& configuration) {
@@ -61,6 +83,12 @@ Result<uint32_t> parse_number(const std::string& option, const std::string& text
                                         text, minimum, maximum));
   }
   return number;
+}
+
+Result<uint32_t> parse_number(const std::string& option, const std::string& text,
+                              const ConfigKey& key) {
+  return parse_number(option, text, static_cast<uint32_t>(key.allowed.minimum),
+                      static_cast<uint32_t>(key.allowed.maximum));
 }
 
 }  // namespace freshet::cli

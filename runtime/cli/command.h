@@ -42,8 +42,12 @@ int fail(const Status&);
 
 /// Adds `-D key=value`, which may come several times.
 void add_settings(CLI::App& parser, std::vector<std::string>& pairs);
-/// Takes the secret from the environment when no setting gives it.
+/// Checks names and values. Takes the secret from the environment when no setting gives it.
 Result<Configuration> parse_settings(const std::vector<std::string>& pairs);
+
+/// Refuses settings that only a job, or only a process, reads: here they would have no effect.
+Status refuse_settings_of_jobs(const Configuration&);
+Status refuse_settings_of_processes(const Configuration&);
 
 /// How settings are given to another process. The secret goes by the environment: everybody on the
 /// machine can read command lines.
@@ -56,10 +60,10 @@ HandedSettings hand_on(const Configuration&);
 /// A number between bounds, with a message that names the option.
 Result<uint32_t> parse_number(const std::string& option, const std::string& text, uint32_t minimum,
                               uint32_t maximum);
+/// The same with the bounds of the setting that the option stands for.
+Result<uint32_t> parse_number(const std::string& option, const std::string& text, const ConfigKey&);
 
 inline constexpr uint32_t kParallelismMax = 32768;
-inline constexpr uint32_t kSlotsMax = 1u << 20;
 inline constexpr uint32_t kTaskManagersMax = 1000;
-inline constexpr uint32_t kPortMax = 65535;
 
 }  // namespace freshet::cli

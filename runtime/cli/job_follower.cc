@@ -1,7 +1,6 @@
 #include "runtime/cli/job_follower.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -42,7 +41,8 @@ int end_of(ProgressView& view, TimePoint now, const JobReport& job) {
 
 int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, const Clock& clock,
                SignalWaiter& signals) {
-  ProgressView view(isatty(STDERR_FILENO) == 1, submitted);
+  const auto screen = make_error_screen();
+  ProgressView view(*screen, submitted);
   Duration poll = kPollFirst;
   bool cancelling = false;
   std::optional<JobReport> end;  // What the job ended with, while it is tidied up after.

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "runtime/app/job_manager_process.h"
-#include "runtime/app/private_directory.h"
+#include "runtime/app/local_state.h"
 #include "runtime/app/process_host.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/app/task_manager_process.h"
@@ -31,15 +31,16 @@ struct ProcessOptions {
 /// Options win over settings.
 Result<Configuration> configuration_of(const ProcessOptions& options, const ConfigKey& port) {
   ASSIGN_OR_RETURN(Configuration configuration, parse_settings(options.settings));
+  RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   if (!options.host.empty()) {
     RETURN_IF_ERROR(configuration.set(std::string(config::kBindHost.name), options.host));
   }
   if (!options.port.empty()) {
-    RETURN_IF_ERROR(parse_number("--port", options.port, 0, kPortMax).status());
+    RETURN_IF_ERROR(parse_number("--port", options.port, port).status());
     RETURN_IF_ERROR(configuration.set(std::string(port.name), options.port));
   }
   if (!options.slots.empty()) {
-    RETURN_IF_ERROR(parse_number("--slots", options.slots, 1, kSlotsMax).status());
+    RETURN_IF_ERROR(parse_number("--slots", options.slots, config::kTaskSlots).status());
     RETURN_IF_ERROR(configuration.set(std::string(config::kTaskSlots.name), options.slots));
   }
   return configuration;
@@ -54,16 +55,11 @@ Status prepare_process(const ProcessOptions& options) {
   return log_to_file(options.log_file, LogLevel::kInfo);
 }
 
-Result<std::string> process_directory(const ProcessOptions& options, const std::string& name) {
+Result<std::unique_ptr<ForegroundState>> state_of(const ProcessOptions& options,
+                                                  std::string_view kind, FileSystem& files) {
   ASSIGN_OR_RETURN(const std::string base, state_directory_or_default(options.state_directory));
-  const std::string directory =
-      options.state_directory.empty()
-          ? fmt::format("{}/.foreground/{}-{}", base, name, own_process().pid)
-          : base;
-  const Status made = make_private_directory(directory);
-  if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made;
-  RETURN_IF_ERROR(check_private_directory(directory));
-  return directory;
+  if (!options.state_directory.empty()) return ForegroundState::of_user(base, files);
+  return ForegroundState::own(base + "/.foreground", kind, files);
 }
 
 Status announce(const ProcessOptions& options, const char* what, const Address& address) {
@@ -85,8 +81,11 @@ Status run_job_manager(const ProcessOptions& options) {
   RETURN_IF_ERROR(prepare_process(options));
   JobManagerProcess::Options process_options;
   process_options.configuration = configuration;
-  ASSIGN_OR_RETURN(process_options.state_directory, process_directory(options, "jobmanager"));
   process_options.allow_faults = options.allow_faults;
+  RETURN_IF_ERROR(JobManagerProcess::check(process_options));
+  const auto files = make_local_file_system();
+  ASSIGN_OR_RETURN(const auto state, state_of(options, "jobmanager", *files));
+  process_options.state_directory = state->path();
   const auto started = JobManagerProcess::start(process_options);
   if (!started.ok()) return explain_start(started.status());
   const auto& process = *started;
@@ -106,10 +105,12 @@ Status run_task_manager(const ProcessOptions& options) {
   process_options.job_manager = job_manager;
   process_options.name =
       options.name.empty() ? fmt::format("taskmanager-{}", own_process().pid) : options.name;
-  ASSIGN_OR_RETURN(process_options.state_directory,
-                   process_directory(options, process_options.name));
   process_options.log_path = options.log_file;
   process_options.allow_faults = options.allow_faults;
+  RETURN_IF_ERROR(TaskManagerProcess::check(process_options));
+  const auto files = make_local_file_system();
+  ASSIGN_OR_RETURN(const auto state, state_of(options, "taskmanager", *files));
+  process_options.state_directory = state->path();
   const auto started = TaskManagerProcess::start(process_options);
   if (!started.ok()) return explain_start(started.status());
   const auto& process = *started;
@@ -130,7 +131,9 @@ void add_process_options(CLI::App& parser, ProcessOptions& options) {
       .add_option("--host", options.host,
                   "Address to bind to; beyond loopback only with security.secret")
       ->type_name("HOST");
-  parser.add_option("--state-dir", options.state_directory, "Where this process keeps its files")
+  parser
+      .add_option("--state-dir", options.state_directory,
+                  "Where this process keeps its files (default: a directory that ends with it)")
       ->type_name("DIR");
   parser.add_option("--log-file", options.log_file, "Log to a file instead of standard error")
       ->type_name("FILE");

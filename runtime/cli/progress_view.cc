@@ -2,17 +2,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 namespace freshet::cli {
 
 namespace {
 
 constexpr Duration kRateSpan = 1s;
-constexpr const char* kClearLine = "\r\033[K";
+const std::string kClearLine = "\r\033[K";
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 double rate_of(uint64_t records, Duration during) {
   return during.count() > 0 ? static_cast<double>(records) / seconds(during) : 0;
+}
+
+/// Letters of UTF-8.
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+/// The first `columns` letters.
+std::string_view cut(std::string_view text, size_t columns) {
+  size_t end = 0;
+  while (end < text.size() && width_of(text.substr(0, end + 1)) <= columns) end++;
+  return text.substr(0, end);
+}
+
+/// As many of the parts as fit, the first ones first.
+std::string fit(const std::vector<std::string>& parts, size_t columns) {
+  std::string line;
+  for (const std::string& part : parts) {
+    const std::string_view gap = line.empty() ? "" : "  ";
+    if (width_of(line) + gap.size() + width_of(part) > columns) break;
+    line.append(gap).append(part);
+  }
+  return line;
 }
 
 }  // namespace
@@ -30,8 +58,11 @@ std::string readable(Duration duration) {
   return fmt::format("{:.2f} s", seconds(duration));
 }
 
-ProgressView::ProgressView(bool terminal, TimePoint submitted)
-    : terminal_(terminal), submitted_(submitted), rate_since_(submitted) {}
+ProgressView::ProgressView(ProgressScreen& screen, TimePoint submitted)
+    : screen_(screen),
+      terminal_(screen.columns() > 0),
+      submitted_(submitted),
+      rate_since_(submitted) {}
 
 void ProgressView::update(TimePoint now, const JobReport& job) {
   show_changes(job);
@@ -42,7 +73,7 @@ void ProgressView::update(TimePoint now, const JobReport& job) {
 
 void ProgressView::note(const std::string& line) {
   clear_line();
-  fmt::print(stderr, "{}\n", line);
+  screen_.write(line + "\n");
 }
 
 void ProgressView::finish(TimePoint now, const JobReport& job) {
@@ -60,7 +91,7 @@ void ProgressView::finish(TimePoint now, const JobReport& job) {
 }
 
 void ProgressView::clear_line() {
-  if (line_open_) fmt::print(stderr, "{}", kClearLine);
+  if (line_open_) screen_.write(kClearLine);
   line_open_ = false;
 }
 
@@ -78,7 +109,7 @@ void ProgressView::show_changes(const JobReport& job) {
   }
 }
 
-void ProgressView::paint(TimePoint now, const JobReport& job) {
+void ProgressView::update_rate(TimePoint now, const JobReport& job) {
   if (job.source_records < rate_from_records_) {  // A new execution starts anew.
     rate_since_ = now;
     rate_from_records_ = job.source_records;
@@ -90,11 +121,21 @@ void ProgressView::paint(TimePoint now, const JobReport& job) {
       rate_from_records_ = job.source_records;
     }
   }
-  fmt::print(stderr, "{}{} {}  {} records read  {} records/s  {}/{} tasks  {}", kClearLine,
-             job.name, to_string(job.state), with_separators(job.source_records),
-             with_separators(static_cast<uint64_t>(rate_)), job.tasks_running + job.tasks_finished,
-             job.tasks, readable(now - submitted_));
-  std::fflush(stderr);
+}
+
+void ProgressView::paint(TimePoint now, const JobReport& job) {
+  update_rate(now, job);
+  const size_t columns = std::max<size_t>(screen_.columns(), 2) - 1;  // The last one may wrap.
+  const std::string_view state = cut(to_string(job.state), columns);
+  const std::string_view name = cut(job.name, columns - std::min(columns, state.size() + 1));
+  const std::string line =
+      fit({fmt::format("{}{}{}", name, name.empty() ? "" : " ", state),
+           fmt::format("{} records read", with_separators(job.source_records)),
+           fmt::format("{} records/s", with_separators(static_cast<uint64_t>(rate_))),
+           fmt::format("{}/{} tasks", job.tasks_running + job.tasks_finished, job.tasks),
+           readable(now - submitted_)},
+          columns);
+  screen_.write(kClearLine + line);
   line_open_ = true;
 }
 

@@ -4,14 +4,16 @@
 
 #include "runtime/app/control_client.h"
 #include "runtime/base/time.h"
+#include "runtime/cli/progress_screen.h"
 
 namespace freshet::cli {
 
 /// Shows how a job goes: on a terminal one line that is painted over, elsewhere a plain line per
-/// change. Writes to standard error, which leaves standard output to what jobs print.
+/// change. The painted line leaves out at its end what the terminal is too narrow for: a line that
+/// wraps could not be painted over.
 class ProgressView {
  public:
-  ProgressView(bool terminal, TimePoint submitted);
+  ProgressView(ProgressScreen&, TimePoint submitted);
 
   /// The job as it is now. Repaints at most as often as it is called.
   void update(TimePoint now, const JobReport&);
@@ -25,8 +27,10 @@ class ProgressView {
  private:
   void clear_line();
   void show_changes(const JobReport&);
+  void update_rate(TimePoint now, const JobReport&);
   void paint(TimePoint now, const JobReport&);
 
+  ProgressScreen& screen_;
   const bool terminal_;
   const TimePoint submitted_;
   bool first_ = true;

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "runtime/api/built_job.h"
 #include "runtime/api/dl_module_loader.h"
@@ -17,6 +15,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_follower.h"
 #include "runtime/graph/logical_graph.h"
+#include "runtime/graph/slot_sharing.h"
 
 namespace freshet::cli {
 
@@ -47,11 +46,6 @@ Result<BuildOptions> build_options(const RunOptions& options, const Configuratio
   build.arguments = options.arguments;
   build.configuration = configuration.values();
   build.configuration.erase(std::string(config::kSecret.name));  // Of this process, not of the job.
-  if (!configuration.has(config::kWorkingDirectory)) {
-    std::error_code error;
-    const std::string directory = std::filesystem::current_path(error).string();
-    if (!error) build.configuration[std::string(config::kWorkingDirectory.name)] = directory;
-  }
   ASSIGN_OR_RETURN(build.parallelism, parse_number("-p", options.parallelism, 1, kParallelismMax));
   ASSIGN_OR_RETURN(build.mode, parse_runtime_mode(options.mode));
   std::error_code error;
@@ -65,10 +59,13 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
     return invalid_argument(
         "--local ends with the command, so it cannot be detached: leave out -d or --local");
   }
-  if (configuration.has(config::kTestFaults) && !options.local) {
-    return invalid_argument(
-        "test.faults is a setting of a process, not of a job: give it to 'freshet taskmanager' or "
-        "'freshet cluster start', with --allow-faults");
+  if (!options.local) return refuse_settings_of_processes(configuration);
+  for (const ConfigKey* key :
+       {&config::kTaskSlots, &config::kBindHost, &config::kRpcPort, &config::kDataPort}) {
+    if (!configuration.has(*key)) continue;
+    return invalid_argument(fmt::format(
+        "{} has no effect with --local, which opens no port and has as many slots as the job needs",
+        key->name));
   }
   return Status();
 }
@@ -96,17 +93,6 @@ Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build
   job.submission.fingerprint = fingerprint_of(built->graph());
   job.submission.graph = *std::move(graph);
   return job;
-}
-
-uint32_t slots_needed(const JobGraph& graph) {
-  std::map<std::string, uint32_t> groups;
-  for (const JobVertex& vertex : graph.vertices) {
-    uint32_t& most = groups[vertex.slot_sharing_group];
-    most = std::max(most, vertex.parallelism);
-  }
-  uint32_t slots = 0;
-  for (const auto& [name, most] : groups) slots += most;
-  return slots;
 }
 
 bool prints(const JobGraph& graph) {
@@ -137,11 +123,11 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   log_to_sink(show_errors, nullptr);
   LocalCluster::Options local;
   local.configuration = configuration;
-  local.slots = slots_needed(job.submission.graph);
+  local.slots = share_slots(job.submission.graph).total;
   local.allow_faults = options.allow_faults;
   const std::string temporary = environment_variable("TMPDIR").value_or("/tmp");
-  remove_stale_local_state(temporary, *make_local_file_system());
-  local.state_directory = local_state_directory(temporary);
+  remove_stale_local_state(temporary, kLocalClusterState, *make_local_file_system());
+  local.state_directory = local_state_directory(temporary, kLocalClusterState);
   const auto cluster = LocalCluster::start(local);
   if (!cluster.ok()) return fail(cluster.status());
   ControlClient& client = (*cluster)->client();

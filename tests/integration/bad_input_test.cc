@@ -11,6 +11,7 @@ namespace freshet::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// What a user does wrong, on a cluster that goes on living.
 class BadInputTest : public ::testing::Test {
@@ -48,9 +49,15 @@ class BadInputTest : public ::testing::Test {
     }
   }
 
+  /// Neither the directory, nor what a job keeps beside it under a hidden name.
   void expect_no_result() const {
-    const auto entries = make_local_file_system()->list(output_);
-    EXPECT_FALSE(entries.ok() && !entries->empty()) << entries->front().path << " is left";
+    const std::string hidden = directory_ / ".counts.";
+    const auto entries = make_local_file_system()->list(directory_.path());
+    ASSERT_TRUE(entries.ok()) << entries.status().to_string();
+    for (const FileInfo& entry : *entries) {
+      EXPECT_NE(entry.path, output_) << "is left";
+      EXPECT_FALSE(entry.path.starts_with(hidden)) << entry.path << " is left";
+    }
   }
 
   std::vector<std::string> count(const std::string& input) const {
@@ -126,7 +133,7 @@ TEST_F(BadInputTest, RefusesAModuleOfAnotherAbi) {
 
 TEST_F(BadInputTest, RefusesABuilderThatBuildsDifferentlyTheSecondTime) {
   expect_failure(failing("build-differently"), {"second time"});
-  EXPECT_THAT(cluster_->list().output, ::testing::Not(HasSubstr("failing")));
+  EXPECT_THAT(cluster_->list().output, Not(HasSubstr("failing")));
   expect_no_result();
 }
 
@@ -137,6 +144,8 @@ TEST_F(BadInputTest, ShowsWhatABuilderThrows) {
 
 TEST_F(BadInputTest, ShowsWhatAnOperatorThrowsAndWhere) {
   expect_failure(failing("map"), {"there is no number 500", "careful map", "FAILED"});
+  EXPECT_THAT(cluster_->run(failing("map")).errors,
+              Not(HasSubstr("careful map: operator 'careful map'")));
   expect_no_result();
   expect_failure(failing("open"), {"this operator cannot be opened", "careful process"});
   expect_no_result();
@@ -192,9 +201,55 @@ TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
       run_freshet({"run", "--local", "-D", "execution.bufer=1", job_module("wordcount")});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'execution.buffer-timeout.interval'"));
+  const Outcome foreign = run_freshet({"run", "--local", "-D", "foo=bar", job_module("wordcount")});
+  EXPECT_EQ(foreign.exit_code, 2);
+  EXPECT_THAT(foreign.errors, HasSubstr("no setting is called 'foo'"));
+  EXPECT_THAT(foreign.errors, Not(HasSubstr("did you mean")));
   const Outcome mode = run_freshet({"run", "--local", "--mode", "fast", job_module("wordcount")});
   EXPECT_EQ(mode.exit_code, 2);
   EXPECT_THAT(mode.errors, HasSubstr("fast"));
+}
+
+TEST_F(BadInputTest, RefusesSettingsWhereNobodyWouldReadThem) {
+  for (const std::string setting :
+       {"taskmanager.worker-threads=2", "heartbeat.interval=2 s", "bind-host=127.0.0.1"}) {
+    const Outcome outcome = cluster_->run({"-D", setting, job_module("wordcount")});
+    EXPECT_EQ(outcome.exit_code, 2) << setting;
+    EXPECT_THAT(outcome.errors, HasSubstr(setting.substr(0, setting.find('='))));
+    EXPECT_THAT(outcome.errors, HasSubstr("freshet cluster start"));
+  }
+  const Outcome local = run_freshet(
+      {"run", "--local", "-D", "taskmanager.numberOfTaskSlots=4", job_module("wordcount")});
+  EXPECT_EQ(local.exit_code, 2);
+  EXPECT_THAT(local.errors, HasSubstr("taskmanager.numberOfTaskSlots has no effect"));
+  for (std::vector<std::string> arguments :
+       {std::vector<std::string>{"jobmanager"}, {"taskmanager"}, {"cluster", "start"}}) {
+    arguments.insert(arguments.end(), {"--state-dir", directory_ / "state", "-D"});
+    for (const auto& [setting, words] :
+         {std::pair("source.file.split-size=1 mb", "'freshet run'"),
+          std::pair("restart-strategy.type=foo", "'foo' is not none, fixed-delay")}) {
+      auto with_setting = arguments;
+      with_setting.push_back(setting);
+      const Outcome outcome = run_freshet(with_setting);
+      EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+      EXPECT_THAT(outcome.errors, HasSubstr(words));
+    }
+  }
+  EXPECT_FALSE(exists(directory_ / "state"));
+}
+
+TEST_F(BadInputTest, LeavesNothingOfAProcessInTheForegroundThatWasRefused) {
+  const std::string home = "XDG_STATE_HOME=" + directory_.path();
+  for (const std::vector<std::string>& refused : {std::vector<std::string>{"--host", "0.0.0.0"},
+                                                  {"-D", "restart-strategy.type=foo"},
+                                                  {"-D", "test.faults=deploy.before_ack:1:kill"}}) {
+    for (const std::string kind : {"jobmanager", "taskmanager"}) {
+      std::vector<std::string> arguments = {home, FRESHET_BINARY, kind, "--port", "0"};
+      arguments.insert(arguments.end(), refused.begin(), refused.end());
+      EXPECT_NE(run_program("/usr/bin/env", arguments).exit_code, 0);
+    }
+  }
+  EXPECT_FALSE(exists(directory_ / "freshet"));
 }
 
 TEST_F(BadInputTest, RefusesFaultsUnlessTheyAreAllowed) {
@@ -294,7 +349,7 @@ TEST_F(BadInputTest, SaysHowManySlotsAreMissing) {
                      "--input", text_, "--output", output_});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.errors, HasSubstr("7 slots"));
-  EXPECT_THAT(outcome.errors, HasSubstr("4"));
+  EXPECT_THAT(outcome.errors, HasSubstr("the cluster has 4"));
   expect_no_result();
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "network/asio_transport.h"
 #include "runtime/app/kernel_file.h"
 #include "tests/integration/gated_job.h"
 
@@ -139,6 +140,75 @@ TEST(ClusterCommandTest, RefusesANameThatIsInUse) {
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.errors, HasSubstr("'test' is running already"));
   EXPECT_TRUE(cluster.alive("jobmanager"));
+}
+
+TEST(ClusterCommandTest, TakesSettingsAsTheDefaultsOfItsOptions) {
+  Address free;
+  {
+    const auto transport = make_asio_transport({});
+    const auto listener = transport->listen({"127.0.0.2", 0}, [](std::shared_ptr<Connection>) {});
+    ASSERT_TRUE(listener.ok()) << listener.status().to_string();
+    free = (*listener)->address();
+  }
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.slots = 0;
+  options.arguments = {"-D", "taskmanager.numberOfTaskSlots=4",
+                       "-D", "bind-host=127.0.0.2",
+                       "-D", "jobmanager.rpc.port=" + std::to_string(free.port)};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  EXPECT_THAT(cluster.started().output, HasSubstr("1 TaskManager with 4 slots each"));
+  EXPECT_EQ(cluster.job_manager(), free);
+  EXPECT_EQ(cluster.process("taskmanager-1").address->host, "127.0.0.2");
+  const Outcome outcome = cluster.run({job_module("wordcount"), "-p", "4", "--", "--discard"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
+TEST(ClusterCommandTest, TakesOptionsBeforeSettings) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.slots = 3;
+  options.arguments = {"-D", "taskmanager.numberOfTaskSlots=4"};
+  TestCluster cluster(options);
+  EXPECT_EQ(cluster.started().exit_code, 0) << cluster.started().errors;
+  EXPECT_THAT(cluster.started().output, HasSubstr("with 3 slots each"));
+}
+
+TEST(ProcessCommandTest, RemovesItsStateAtTheEndUnlessItWasNamed) {
+  const TemporaryDirectory directory;
+  const std::string home = "XDG_STATE_HOME=" + directory.path();
+  const std::string foreground = directory / "freshet/.foreground";
+  const auto run = [&](std::vector<std::string> arguments, int signal) {
+    arguments.insert(arguments.begin(), {home, FRESHET_BINARY});
+    FreshetProcess process("/usr/bin/env", arguments);
+    EXPECT_TRUE(wait_until([&] { return process.output().find(" at ") != std::string::npos; }, 20s))
+        << process.errors();
+    const std::string own = foreground + "/" + arguments[2] + "-" + std::to_string(process.pid());
+    EXPECT_TRUE(exists(own)) << own;
+    process.send_signal(signal);
+    EXPECT_TRUE(process.wait(20s).has_value());
+    return own;
+  };
+  const std::vector<std::string> task_manager = {"taskmanager", "--name", "one"};
+  EXPECT_FALSE(exists(run({"jobmanager", "--port", "0"}, SIGTERM)));
+  EXPECT_FALSE(exists(run(task_manager, SIGTERM)));
+  const std::string left = run(task_manager, SIGKILL);
+  EXPECT_TRUE(exists(left));
+  EXPECT_FALSE(exists(run(task_manager, SIGINT)));
+  EXPECT_FALSE(exists(left));
+}
+
+TEST(RunCommandTest, PaintsItsProgressOnATerminal) {
+  const TemporaryDirectory directory;
+  write_file(directory / "text", "one two two\n");
+  const std::string command = std::string(FRESHET_BINARY) + " run --local " +
+                              job_module("wordcount") + " -- --discard --input " +
+                              (directory / "text");
+  const Outcome outcome = run_program("/usr/bin/script", {"-qec", command, "/dev/null"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("\r\033[Kwordcount "));
+  EXPECT_THAT(outcome.output, HasSubstr("\r\033[KJob wordcount FINISHED after "));
 }
 
 TEST(ClusterCommandTest, RunsTwoClustersBesideEachOther) {

@@ -18,11 +18,12 @@ std::string test_job(const std::string& name) {
 
 TestCluster::TestCluster(const Options& options)
     : options_(options), processes_(make_system_process_host()) {
-  std::vector<std::string> arguments = {"cluster",        "start",
-                                        "--name",         options_.name,
-                                        "--state-dir",    directory_.path(),
-                                        "--taskmanagers", std::to_string(options_.task_managers),
-                                        "--slots",        std::to_string(options_.slots)};
+  std::vector<std::string> arguments = {
+      "cluster",     "start",           "--name",         options_.name,
+      "--state-dir", directory_.path(), "--taskmanagers", std::to_string(options_.task_managers)};
+  if (options_.slots != 0) {
+    arguments.insert(arguments.end(), {"--slots", std::to_string(options_.slots)});
+  }
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
   started_ = run_freshet(arguments);
   state();

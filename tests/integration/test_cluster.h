@@ -25,7 +25,7 @@ class TestCluster {
  public:
   struct Options {
     uint32_t task_managers = 2;
-    uint32_t slots = 2;
+    uint32_t slots = 2;                  // 0: `cluster start` is not told.
     std::vector<std::string> arguments;  // More for `cluster start`.
     std::string name = "test";
   };
