@@ -23,15 +23,13 @@ class Tally:
         self.failed = []
         self.skipped = []
 
-    def last_line(self):
-        line = f"{self.passed} passed, {len(self.failed)} failed"
-        return line + (f", {len(self.skipped)} skipped" if self.skipped else "")
-
-    def print_names(self):
-        for name in self.skipped:
-            print(f"skipped: {name}")
-        for name in self.failed:
-            print(f"FAILED: {name}")
+    def lines(self):
+        """What is printed at the end. The last line is always `N passed, N failed`."""
+        yield from (f"skipped: {name}" for name in self.skipped)
+        yield from (f"FAILED: {name}" for name in self.failed)
+        if self.skipped:
+            yield f"{len(self.skipped)} skipped"
+        yield f"{self.passed} passed, {len(self.failed)} failed"
 
 
 def jobs():
@@ -143,8 +141,7 @@ def main(arguments):
         for name, milliseconds in slowest_units(["dev", "release", "tsan", "analyze"]):
             print(f"{milliseconds / 1000:8.1f} s  {name}")
     heading(f"result, after {time.monotonic() - started:.0f} s")
-    tally.print_names()
-    print(tally.last_line())
+    print("\n".join(tally.lines()))
     return 1 if tally.failed or tally.passed == 0 else 0
 
 
