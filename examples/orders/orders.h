@@ -6,15 +6,19 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/api/job.h"
+
 namespace orders {
 
-// Aggregates need no code to travel between tasks or to be kept as state.
+// Aggregates need no code to travel between tasks or to be kept as state. These two name their
+// fields as well: then old state is refused, not misread, when two numbers change places.
 
 struct Customer {
   int64_t id = 0;
   std::string name;
   std::string country;
 };
+FRESHET_FIELDS(Customer, id, name, country);
 
 struct Order {
   int64_t id = 0;
@@ -23,6 +27,7 @@ struct Order {
   int64_t quantity = 0;
   int64_t price_cents = 0;
 };
+FRESHET_FIELDS(Order, id, customer_id, item, quantity, price_cents);
 
 /// What one key, a customer's number, gets to see.
 using Event = std::variant<Customer, Order>;
