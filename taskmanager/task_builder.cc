@@ -1,6 +1,7 @@
 #include "taskmanager/task_builder.h"
 
 #include "runtime/base/configuration.h"
+#include "runtime/operators/edge_type_of.h"
 
 namespace freshet {
 
@@ -23,16 +24,6 @@ struct Channels {
   }
 };
 
-Result<std::shared_ptr<const EdgeType>> type_of(const BuiltJob& built, const JobEdge& edge) {
-  auto type =
-      built.edge_type(edge.source_operator, edge.source_output, edge.target_operator, edge.input);
-  if (type == nullptr) {
-    return invalid_argument("the module has no record type for dataset " +
-                            std::to_string(edge.id.value));
-  }
-  return type;
-}
-
 Status create_partitions(const JobInformation& job, const BuiltJob& built,
                          const TaskDeployment& deployment, bool hash,
                          const std::function<void()>& wake, ShuffleEnvironment& shuffle,
@@ -41,7 +32,7 @@ Status create_partitions(const JobInformation& job, const BuiltJob& built,
   const JobGraph& graph = *job.graph;
   for (DatasetId dataset : graph.outputs_of(attempt.subtask.vertex)) {
     const JobEdge& edge = graph.edges[dataset.value];
-    ASSIGN_OR_RETURN(const auto type, type_of(built, edge));
+    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, edge));
     ResultPartition::Options options;
     options.job = job.id;
     options.dataset = dataset;
@@ -78,7 +69,7 @@ Status create_gates(const JobInformation& job, const BuiltJob& built,
   const std::vector<DatasetId> inputs = graph.inputs_of(attempt.subtask.vertex);
   for (size_t i = 0; i < inputs.size(); i++) {
     const JobEdge& edge = graph.edges[inputs[i].value];
-    ASSIGN_OR_RETURN(const auto type, type_of(built, edge));
+    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, edge));
     const IndexRange producers = producers_of_consumer(
         edge.partitioning, attempt.subtask.index, graph.vertices[edge.producer.value].parallelism,
         graph.vertices[edge.consumer.value].parallelism);

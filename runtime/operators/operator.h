@@ -54,8 +54,8 @@ struct CommittableBytes {
 
 /// User code with a type-erased skin. Called by one thread at a time, in this order:
 /// open, (process | poll | watermark)*, end_input per input, finish, [prepare_commit], close. What
-/// it throws fails its task, with the operator's name. close() is called in every case, also after
-/// a failure.
+/// it throws fails its task, with the operator's name, and has the job restarted, unless it is a
+/// PermanentFailure. close() is called in every case, also after a failure.
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -134,6 +134,10 @@ class OperatorFactory {
 
   /// True when make() gives a SourceOperator.
   virtual bool is_source() const { return false; }
+
+  /// What one operator of a job must have for itself, for people: `output '/data/counts'`. Empty:
+  /// nothing. A job in which two operators name the same is refused before it starts.
+  virtual std::string owned() const { return {}; }
 
   /// Null for operators that publish nothing.
   virtual std::unique_ptr<Committer> make_committer() const { return nullptr; }

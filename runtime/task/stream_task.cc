@@ -4,6 +4,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/operators/edge_type_of.h"
+#include "runtime/operators/permanent_failure.h"
 
 namespace freshet {
 
@@ -25,14 +27,6 @@ enum Counter {
   kIdleTime,
   kBackPressured
 };
-
-Result<std::shared_ptr<const EdgeType>> type_of(const BuiltJob& built, const JobEdge& edge) {
-  auto type =
-      built.edge_type(edge.source_operator, edge.source_output, edge.target_operator, edge.input);
-  if (type == nullptr)
-    return invalid_argument("the module has no type for dataset " + std::to_string(edge.id.value));
-  return type;
-}
 
 }  // namespace
 
@@ -112,6 +106,9 @@ StepResult StreamTask::step() {
 StepResult StreamTask::step_guarded() {
   try {
     return work();
+  } catch (const PermanentFailure& error) {
+    fail(invalid_argument("operator '" + failed_operator() + "': " + error.what()),
+         failed_operator());
   } catch (const CodecError& error) {
     fail_by_user(error.what(), "bad bytes");
   } catch (const std::exception& error) {
@@ -202,7 +199,7 @@ Status StreamTask::open_inputs_and_outputs() {
   for (size_t i = 0; i < outputs_.size(); i++) {
     const JobEdge& edge = graph.edges[output_ids[i].value];
     Output& output = outputs_[i];
-    ASSIGN_OR_RETURN(output.type, type_of(*options_.built, edge));
+    ASSIGN_OR_RETURN(output.type, edge_type_of(*options_.built, edge));
     const JobVertex& consumer = graph.vertices[edge.consumer.value];
     RecordWriter::Options writer;
     writer.partitioning = edge.partitioning;
@@ -224,7 +221,7 @@ Status StreamTask::open_inputs_and_outputs() {
   for (size_t i = 0; i < inputs_.size(); i++) {
     const JobEdge& edge = graph.edges[input_ids[i].value];
     Input& input = inputs_[i];
-    ASSIGN_OR_RETURN(input.type, type_of(*options_.built, edge));
+    ASSIGN_OR_RETURN(input.type, edge_type_of(*options_.built, edge));
     input.reader = input.type->make_reader();
     input.receiver = &chain_->input(input.head_input);
     producers.push_back(input.producers);
@@ -263,11 +260,10 @@ uint32_t StreamTask::act(const Decision& decision) {
     case DecisionKind::kPoll:
       poll_source();
       return 1;
-    case DecisionKind::kFinish:
+    default:
+      CHECK(decision.kind == DecisionKind::kFinish);
       finish_some();
       return 1;
-    default:
-      CHECK(false);
   }
 }
 
@@ -461,9 +457,13 @@ TaskProgress StreamTask::progress() const {
   return progress;
 }
 
+std::string StreamTask::failed_operator() const {
+  std::string name = chain_ ? chain_->failed_operator() : std::string();
+  return name.empty() ? vertex_.operators.front().name : name;
+}
+
 void StreamTask::fail_by_user(const std::string& what, const char* kind) {
-  std::string operator_name = chain_ ? chain_->failed_operator() : std::string();
-  if (operator_name.empty()) operator_name = vertex_.operators.front().name;
+  const std::string operator_name = failed_operator();
   std::string where;
   if (element_) {
     for (const ChannelPosition& position : inputs_[element_->input].gate->positions()) {
