@@ -52,6 +52,11 @@ struct CollectorOf<R (C::*)(T, Collector<U>&) const> {
   using Type = U;
 };
 
+template <class F, class T, class U>
+concept FlatMapFunction = requires(F& function, const T& record, Collector<U>& out) {
+  function(record, out);
+};
+
 template <class K, class T, class U>
 U process_output(const KeyedProcessFunction<K, T, U>&);
 
@@ -92,9 +97,8 @@ class DataStream : public StreamHandle<DataStream<T>> {
   auto flat_map(F function) const {
     return flat_map<typename api_detail::CollectorOf<F>::Type, F>(std::move(function));
   }
-  template <class U, class F>
-  requires std::is_invocable_v < F&, const T&, Collector<U>
-  & > DataStream<U> flat_map(F function) const {
+  template <class U, api_detail::FlatMapFunction<T, U> F>
+  DataStream<U> flat_map(F function) const {
     return transform<U>("flat_map",
                         make_function_factory<FlatMapOperator<T, U, F>>(std::move(function)));
   }
