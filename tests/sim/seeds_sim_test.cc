@@ -30,7 +30,7 @@ TEST(WordCountSimTest, WaitsForSlotsAndFailsWithBothNumbersWhenThereAreTooFew) {
   ASSERT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
   EXPECT_EQ(run.cluster().job_state(), JobState::kFailed);
   EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("4 slots"));
-  EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("2"));
+  EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("the cluster has 2"));
 }
 
 class SeedTest : public testing::TestWithParam<uint64_t> {
