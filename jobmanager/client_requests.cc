@@ -143,8 +143,7 @@ void ClientRequests::get_cluster(proto::Envelope& reply) const {
   }
 }
 
-// ---- Blobs
-// ----------------------------------------------------------------------------------------
+// ---- Blobs ----
 
 void ClientRequests::put_blob(SessionNumber session, proto::Envelope envelope) {
   proto::PutBlob* message = envelope.mutable_put_blob();

@@ -147,8 +147,7 @@ void JobManager::Shell::stop(UniqueFunction<void()> stopped) {
   });
 }
 
-// ---- Sessions
-// -------------------------------------------------------------------------------------
+// ---- Sessions ----
 
 Status JobManager::Shell::on_message(SessionNumber session, PeerRole role,
                                      proto::Envelope envelope) {
@@ -206,8 +205,7 @@ void JobManager::Shell::send_to_all_task_managers(const std::string& message) {
   for (const auto& [id, link] : links_) link.outbox->send(message);
 }
 
-// ---- TaskManagers
-// ---------------------------------------------------------------------------------
+// ---- TaskManagers ----
 
 Status JobManager::Shell::on_task_manager_message(SessionNumber session,
                                                   proto::Envelope& envelope) {
@@ -332,8 +330,7 @@ void JobManager::Shell::check_heartbeats() {
   schedule_heartbeat_check();
 }
 
-// ---- JobManager
-// -----------------------------------------------------------------------------------
+// ---- JobManager ----
 
 JobManager::JobManager(Options options, Transport& transport, Executor& main, Executor& io,
                        Clock& clock, Random& random, FileSystem& files, Faults& faults)
