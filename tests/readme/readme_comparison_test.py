@@ -39,6 +39,22 @@ class ReadmeComparisonTest(unittest.TestCase):
     def test_refuses_a_readme_that_runs_nothing(self):
         self.assertEqual(self.result("```console\n$ true\n```\n"), 1)
 
+    def printed(self, shown, printed, command="scripts/x"):
+        with tempfile.TemporaryDirectory() as directory:
+            readme = pathlib.Path(directory, "README.md")
+            readme.write_text(f"text\n\n<!-- printed by scripts/x -->\n```\n{shown}```\n")
+            file = pathlib.Path(directory, "printed")
+            file.write_text(printed)
+            return readme_test.compare_printed(readme, command, file)
+
+    def test_compares_what_a_command_printed_elsewhere(self):
+        self.assertEqual(self.printed("...\n== end\n12 words\n", "== begin\n\n== end\n7 words\n"), 0)
+        self.assertEqual(self.printed("...\n== end\n", "== begin\n== end\n== what next\n"), 1)
+        self.assertEqual(self.printed("...\n== end\n", "== begin\n"), 1)
+
+    def test_refuses_a_readme_without_the_block(self):
+        self.assertEqual(self.printed("x\n", "x\n", "scripts/y"), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Executes what README.md shows, and compares the output with what it shows.
+"""Executes what a README shows, and compares the output with what it shows.
 
 A block after `<!-- run -->` is a console session: lines that begin with `$ ` are run by bash, one after the other in the
 root of the repository; the lines below each are its output. Numbers and units of time may differ, `...` alone on a line
 stands for any lines.
-With `<!-- run exactly -->` numbers must be the same.
+With `<!-- run exactly -->` numbers must be the same. A block after `<!-- printed by COMMAND -->` is not run here: whoever runs
+the command compares what it printed.
 
-readme_test.py README BUILD: uses the build in BUILD where the README says build/release."""
+readme_test.py README BUILD: uses the build in BUILD where the README says build/release.
+readme_test.py --printed README COMMAND FILE: compares the block of COMMAND with what it printed, which is in FILE."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"<!-- run( exactly)? -->\n+```\w*\n(.*?)```", re.S)
+PRINTED = re.compile(r"<!-- printed by ([^\n]+) -->\n+```\w*\n(.*?)```", re.S)
 TIMEOUT_SECONDS = 240
 
 
@@ -57,19 +61,35 @@ def without_blank_ends(lines):
     return lines
 
 
-def run_step(command, expected, exactly, root, build):
+def difference(expected, printed, exactly):
+    """None, or what is wrong."""
+    want = without_blank_ends([normal(line, exactly) for line in expected])
+    have = without_blank_ends([normal(line, exactly) for line in printed.splitlines()])
+    if matches(want, have):
+        return None
+    return f"printed:\n{printed}\nbut the README shows:\n" + "\n".join(expected)
+
+
+def run_step(command, expected, exactly, build):
     """None, or what is wrong."""
     real = command.replace("build/release", str(build))
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", real], cwd=root, text=True, timeout=TIMEOUT_SECONDS,
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", real], cwd=ROOT, text=True, timeout=TIMEOUT_SECONDS,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     shown = done.stdout.replace(str(build), "build/release")
-    want = without_blank_ends([normal(line, exactly) for line in expected])
-    have = without_blank_ends([normal(line, exactly) for line in shown.splitlines()])
     if done.returncode != 0:
         return f"$ {command}\nended with {done.returncode}:\n{shown}"
-    if not matches(want, have):
-        return f"$ {command}\nprinted:\n{shown}\nbut the README shows:\n" + "\n".join(expected)
-    return None
+    wrong = difference(expected, shown, exactly)
+    return None if wrong is None else f"$ {command}\n{wrong}"
+
+
+def compare_printed(readme, command, file):
+    blocks = [block for name, block in PRINTED.findall(pathlib.Path(readme).read_text()) if name == command]
+    if len(blocks) != 1:
+        print(f"{readme} has {len(blocks)} blocks that are printed by {command}, not one")
+        return 1
+    wrong = difference(blocks[0].splitlines(), pathlib.Path(file).read_text(), exactly=False)
+    print(f"FAILED: {command}\n{wrong}" if wrong else f"{command} printed what {readme} shows")
+    return 1 if wrong else 0
 
 
 def main(readme, build):
@@ -79,7 +99,7 @@ def main(readme, build):
         for command, expected in steps:
             count += 1
             print(f"$ {command}", flush=True)
-            failure = run_step(command, expected, exactly, readme.parent, build)
+            failure = run_step(command, expected, exactly, build)
             if failure is not None:
                 failures.append(failure)
     for failure in failures:
@@ -89,4 +109,6 @@ def main(readme, build):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--printed"]:
+        sys.exit(compare_printed(*sys.argv[2:]))
     sys.exit(main(*sys.argv[1:]))
