@@ -187,10 +187,17 @@ def check_is_built(tree, path):
 
 
 def check_readmes(tree):
-    for module in MODULES:
-        has_code = any(path.startswith(module + "/") and path.endswith((".h", ".cc", ".proto")) for path in tree.paths)
-        if has_code and module != "state/snapshot" and f"{module}/README.md" not in tree.paths:
-            tree.report(f"{module}/README.md", 1, "readme", "say the module's purpose, main classes, what it must not know")
+    """Each folder at the top has one, and each one directly in runtime/ and tests/."""
+    folders = set()
+    for path in tree.paths:
+        parts = path.split("/")[:-1]
+        if parts and not parts[0].startswith("."):
+            folders.add(parts[0])
+            if parts[0] in ("runtime", "tests") and len(parts) > 1 and parts[1] != "__pycache__":
+                folders.add("/".join(parts[:2]))
+    for folder in sorted(folders):
+        if f"{folder}/README.md" not in tree.paths:
+            tree.report(f"{folder}/README.md", 1, "readme", "say what the folder is for, what is in it, what it must not know")
 
 
 def check_tree(root):

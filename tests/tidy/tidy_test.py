@@ -14,6 +14,9 @@ CLEAN = {
     "network/README.md": "# network\n",
     "network/frame.h": "#pragma once\n\n/// open() is only named here, as is std::thread.\nclass Frame {\n  int open(int);\n};\n",
     "network/frame.cc": '#include "network/frame.h"\n\n#include "runtime/base/status.h"\n\nint Frame::open(int x) { return x; }\n',
+    "examples/README.md": "# examples\n",
+    "tests/README.md": "# tests\n",
+    "tests/unit/README.md": "# tests/unit\n",
     "tests/unit/network/CMakeLists.txt": "freshet_test(t SOURCES frame_test.cc)\n",
     "tests/unit/network/frame_test.cc": '#include "network/frame.h"\n',
 }
@@ -125,6 +128,11 @@ class TidyTest(unittest.TestCase):
     def test_missing_readme(self):
         found = findings({"shuffle/buffer.h": self.header()})
         self.assertEqual([finding.split(": ")[:2] for finding in found], [["shuffle/README.md:1", "readme"]])
+
+    def test_missing_readme_of_a_folder_without_code(self):
+        found = findings({"scripts/x": "", "tests/new/testdata/x.txt": "", "runtime/base/deep/x.txt": "", ".ci/run": ""})
+        self.assertEqual([finding.split(":")[0] for finding in found],
+                         ["runtime/README.md", "runtime/base/README.md", "scripts/README.md", "tests/new/README.md"])
 
     def test_long_line(self):
         self.expect("columns", "network/bad.h", self.header("// " + "x" * 98), 2)
