@@ -116,6 +116,7 @@ class StreamTask final : public RunnableTask {
   void flush_immediate();
   void count_elements();
   void fail(Status cause, std::string operator_name);
+  std::string failed_operator() const;
   void fail_by_user(const std::string& what, const char* kind);
   void release();
   void move_to(TaskState, TaskStateChange = {});

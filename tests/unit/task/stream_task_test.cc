@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/operators/permanent_failure.h"
 #include "tests/unit/task/test_job.h"
 
 namespace freshet {
@@ -181,6 +182,22 @@ TEST(StreamTaskTest, FailsWithTheNameOfTheChainedOperatorThatThrew) {
   EXPECT_THAT(last.cause.message(), HasSubstr("element 1 of producer 1"));
   EXPECT_TRUE(harness.output->released());
   EXPECT_FALSE(harness.output->ended());
+}
+
+TEST(StreamTaskTest, SaysThatAPermanentFailureIsNotWorthAnotherAttempt) {
+  FastHarness harness(one([] {
+    FunctionOperator::Functions functions = pass_on();
+    functions.process = [](uint64_t, OperatorContext&, RecordReceiver&) {
+      throw PermanentFailure("the output is somebody else's");
+    };
+    return functions;
+  }));
+  harness.gate->feed(0, 1);
+  EXPECT_EQ(harness.run(), StepResult::kFinished);
+  const TaskStateChange& last = harness.states->last();
+  EXPECT_EQ(last.cause.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(last.cause.message(), "operator 'operator-0': the output is somebody else's");
+  EXPECT_EQ(last.operator_name, "operator-0");
 }
 
 TEST(StreamTaskTest, FailsOnBytesThatAreNoRecord) {
