@@ -30,7 +30,8 @@ struct AttachedPosition {
 struct Attachment {
   JobId job;
   DatasetId dataset;
-  uint32_t subpartition = 0;
+  uint32_t subpartition = 0;        // The first of the range; channels of one are served.
+  uint32_t subpartition_count = 1;  // More are refused.
   AttemptId consumer;
   uint32_t credit_bytes =
       0;  // Per channel, to begin with; nothing larger is ever charged. 0: not counted.

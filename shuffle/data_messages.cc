@@ -10,7 +10,7 @@ namespace freshet {
 namespace {
 
 constexpr size_t kEntriesMax = 60'000;  // In one frame, of any kind.
-constexpr uint64_t kAttachFixedBytes = 48;
+constexpr uint64_t kAttachFixedBytes = 52;
 constexpr uint64_t kAttachRangeBytes = 12;
 constexpr uint64_t kAttachPositionBytes = 20;
 constexpr size_t kMessageBytesMax = 4096;
@@ -134,6 +134,7 @@ Status append_attach(uint32_t attachment, const Attachment& wanted, std::string*
   put(out, wanted.job.low);
   put(out, wanted.dataset.value);
   put(out, wanted.subpartition);
+  put(out, wanted.subpartition_count);
   put(out, wanted.consumer.subtask.vertex.value);
   put(out, wanted.consumer.subtask.index);
   put(out, wanted.consumer.attempt);
@@ -161,6 +162,7 @@ Result<Attachment> decode_attach(std::string_view payload) {
   wanted.job.low = reader.get<uint64_t>();
   wanted.dataset.value = reader.get<uint32_t>();
   wanted.subpartition = reader.get<uint32_t>();
+  wanted.subpartition_count = reader.get<uint32_t>();
   wanted.consumer.job = wanted.job;
   wanted.consumer.subtask.vertex.value = reader.get<uint32_t>();
   wanted.consumer.subtask.index = reader.get<uint32_t>();
@@ -179,7 +181,7 @@ Result<Attachment> decode_attach(std::string_view payload) {
     position.hash = reader.get<uint64_t>();
   }
   const bool valid =
-      reader.complete() && !wanted.producers.empty() &&
+      reader.complete() && !wanted.producers.empty() && wanted.subpartition_count > 0 &&
       wanted.credit_bytes >= kFrameCreditUnitBytes && wanted.credit_bytes <= kCreditBytesMax &&
       rises(wanted.producers, [](const AttachedProducers& range) { return range.span; }) &&
       rises(wanted.positions, [](const AttachedPosition& position) {

@@ -15,19 +15,24 @@ namespace freshet {
 // Payloads of the frames that are neither data nor events, integers little-endian; the header's
 // `attachment` names what they are about, where anything:
 //
-//   hello           := u32 magic, u32 version, u64 TaskManagerId, u32 n, n bytes of secret first
-//   frame of the consumer attach          := u64 u64 JobId, u32 dataset, u32 subpartition, u32
-//   vertex, u32 index, u32 attempt (of the consumer),
-//                      u32 credit, u32 n, n * (u32 begin, u32 end, u32 attempt), u32 m, m * (u32
-//                      producer, u64 next element, u64 hash)
-//   attach_reply    := u32 begin, u32 end, u32 code, u32 n, n bytes of message producers that are
-//   lost credit          := n * (u32 attachment, u32 producer, u32 bytes) producers_ended := n *
-//   (u32 begin, u32 end) detach          := nothing
+// clang-format off
+//   hello           := u32 magic, u32 version, u64 TaskManagerId, u32 n, n bytes of secret
+//                      first frame of the consumer
+//   attach          := u64 u64 JobId, u32 dataset, u32 subpartition, u32 count of subpartitions,
+//                      u32 vertex, u32 index, u32 attempt (of the consumer), u32 credit,
+//                      u32 n, n * (u32 begin, u32 end, u32 attempt),
+//                      u32 m, m * (u32 producer, u64 next element, u64 hash)
+//   attach_reply    := u32 begin, u32 end, u32 code, u32 n, n bytes of message
+//                      producers that are lost
+//   credit          := n * (u32 attachment, u32 producer, u32 bytes)
+//   producers_ended := n * (u32 begin, u32 end)
+//   detach          := nothing
+// clang-format on
 //
 // hello, attach, credit and detach go to the producer; the others, and all data, to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 2;
+inline constexpr uint32_t kDataVersion = 3;
 inline constexpr uint32_t kCreditBytesMax = 1u << 20;  // Per channel.
 
 struct Hello {

@@ -159,6 +159,10 @@ void DatasetIndex::take_channels(Dataset& dataset, const ChannelReader& reader,
 Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   const Attachment& wanted = reader->attachment();
   const uint32_t consumer = wanted.consumer.subtask.index;
+  if (wanted.subpartition_count != 1) {
+    return failed_precondition(fmt::format("{} subpartitions are asked for at once, one is served",
+                                           wanted.subpartition_count));
+  }
   Afterwards afterwards;
   std::vector<std::shared_ptr<ChannelReader>> replaced;
   while (true) {

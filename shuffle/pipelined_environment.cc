@@ -10,9 +10,14 @@ namespace freshet {
 
 namespace {
 
-// What every partition can count on. The rest of the pool is for whoever takes it first; where a
-// partition's budget is decided is the one place to change for a redistribution by need.
-constexpr uint64_t kPartitionGuaranteeBytes = 4 * kLargeBlockBytes;
+// What every partition can count on: its first channels with a small block each, up to a large one.
+// The rest of the pool is for whoever takes it first; where a partition's budget is decided is the
+// one place to change for a redistribution by need.
+uint64_t partition_guarantee(uint64_t subpartitions) {
+  return std::min<uint64_t>((subpartitions + 1) * 2 * kSmallBlockBytes, kLargeBlockBytes);
+}
+
+constexpr uint64_t kPartitionBudgetBytesMin = 4 * kLargeBlockBytes;
 constexpr uint64_t kPartitionBudgetBytesMax = 4u << 20;
 constexpr uint64_t kPartitionPoolShare = 16;
 
@@ -23,7 +28,7 @@ constexpr uint64_t kCreditWindowMax = 2 * kLargeBlockBytes;
 // and is in the way of whoever comes behind it. Flink's default is the same: two buffers per
 // channel, and eight.
 uint64_t partition_budget(uint64_t pool_bytes, uint64_t subpartitions) {
-  const uint64_t most = std::clamp(pool_bytes / kPartitionPoolShare, kPartitionGuaranteeBytes,
+  const uint64_t most = std::clamp(pool_bytes / kPartitionPoolShare, kPartitionBudgetBytesMin,
                                    kPartitionBudgetBytesMax);
   return std::min(most, (2 * subpartitions + 8) * kLargeBlockBytes);
 }
@@ -146,13 +151,9 @@ size_t DataConnections::peer_count() const {
 
 Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Options& options,
                                                                        Transport& transport) {
-  if (options.segment_bytes != kLargeBlockBytes) {
-    return invalid_argument(
-        fmt::format("segments of {} bytes; they have {}", options.segment_bytes, kLargeBlockBytes));
-  }
-  if (options.pool_bytes < kPartitionGuaranteeBytes) {
+  if (options.pool_bytes < kPartitionBudgetBytesMin) {
     return invalid_argument(fmt::format("a pool of {} bytes for buffers; at least {} are needed",
-                                        options.pool_bytes, kPartitionGuaranteeBytes));
+                                        options.pool_bytes, kPartitionBudgetBytesMin));
   }
   auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
   if (Status status = environment->listen(transport); !status.ok())
@@ -163,12 +164,13 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
 PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& transport)
     : options_(options),
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
+      guaranteed_(std::make_shared<GuaranteedMemory>(pool_->total_bytes())),
       index_(std::make_shared<DatasetIndex>()),
       connections_(std::make_shared<DataConnections>(options, transport, index_)) {}
 
 PipelinedEnvironment::~PipelinedEnvironment() {
   shut_down();
-  CHECK(partitions_->load() == 0 && gates_->load() == 0);
+  CHECK(guaranteed_->empty() && gates_->load() == 0);
   // A transport gives back the bytes of a send that was cut off when it likes.
   if (connections_->unconfirmed_sends() == 0) CHECK(free_bytes() == total_bytes());
 }
@@ -186,28 +188,51 @@ void PipelinedEnvironment::shut_down() {
   connections_->shut_down();
 }
 
+Status GuaranteedMemory::reserve(const JobId& job, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  uint64_t& of_job = by_job_[job];
+  if (all_ + bytes <= total_) {
+    all_ += bytes;
+    of_job += bytes;
+    return Status();
+  }
+  const std::string what = fmt::format(
+      "memory for buffers: {} bytes are needed, and there are {}; raise "
+      "taskmanager.memory.network.size of the TaskManagers, or lower the parallelism",
+      all_ + bytes, total_);
+  // What other jobs have comes back when they end.
+  const bool alone = of_job == all_;
+  if (of_job == 0) by_job_.erase(job);
+  return alone ? invalid_argument(what) : resource_exhausted(what);
+}
+
+void GuaranteedMemory::give_back(const JobId& job, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  all_ -= bytes;
+  const auto at = by_job_.find(job);
+  at->second -= bytes;
+  if (at->second == 0) by_job_.erase(at);
+}
+
+bool GuaranteedMemory::empty() const {
+  MutexLock lock(mutex_);
+  return all_ == 0;
+}
+
 Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
     const ResultPartition::Options& options) {
   if (options.subpartitions == 0) return invalid_argument("a partition without subpartitions");
-  const uint64_t count = partitions_->fetch_add(1) + 1;
-  Status refused;
-  if (count * kPartitionGuaranteeBytes > pool_->total_bytes()) {
-    refused = resource_exhausted(
-        fmt::format("memory for buffers: {} partitions need at least {} bytes, and there are {}; "
-                    "raise it on this TaskManager, or lower "
-                    "the parallelism",
-                    count, count * kPartitionGuaranteeBytes, pool_->total_bytes()));
-  } else {
-    PipelinedPartition::Context context{
-        pool_, index_, partition_budget(pool_->total_bytes(), options.subpartitions),
-        [partitions = partitions_] { partitions->fetch_sub(1); }};
-    Result<std::shared_ptr<ResultPartition>> partition =
-        PipelinedPartition::create(options, std::move(context));
-    if (partition.ok()) return partition;
-    refused = partition.status();
-  }
-  partitions_->fetch_sub(1);
-  return refused;
+  const uint64_t bytes = partition_guarantee(options.subpartitions);
+  RETURN_IF_ERROR(guaranteed_->reserve(options.job, bytes));
+  const auto give_back = [guaranteed = guaranteed_, job = options.job, bytes] {
+    guaranteed->give_back(job, bytes);
+  };
+  PipelinedPartition::Context context{
+      pool_, index_, partition_budget(pool_->total_bytes(), options.subpartitions), give_back};
+  Result<std::shared_ptr<ResultPartition>> partition =
+      PipelinedPartition::create(options, std::move(context));
+  if (!partition.ok()) give_back();
+  return partition;
 }
 
 Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(

@@ -21,7 +21,6 @@ class ShuffleEnvironment {
     TaskManagerId task_manager;
     Address bind;  // Data port; 0: any.
     uint64_t pool_bytes = 64u << 20;
-    uint32_t segment_bytes = 32u << 10;
     uint64_t gate_budget_bytes = 4u << 20;
     Duration connect_timeout = 5s;
     Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
@@ -37,8 +36,9 @@ class ShuffleEnvironment {
 
   virtual Address data_address() const = 0;
 
-  /// The producing end of one subtask's one output edge. Too little memory: kResourceExhausted,
-  /// with how much is needed and there is.
+  /// The producing end of one subtask's one output edge. Too little memory: kResourceExhausted, or
+  /// kInvalidArgument when it is too little for this job alone, with how much is needed and there
+  /// is.
   virtual Result<std::shared_ptr<ResultPartition>> create_partition(
       const ResultPartition::Options&) = 0;
 

@@ -93,7 +93,7 @@ TEST(DataMessagesTest, RefusesToAskForMoreThanAFrameHolds) {
   std::string frame;
   EXPECT_EQ(append_attach(9, attachment, &frame).code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(frame.empty());
-  attachment.positions.resize(52'000);
+  attachment.positions.resize(51'900);
   ASSERT_TRUE(append_attach(9, attachment, &frame).ok());
   EXPECT_TRUE(FrameHeader::decode(frame).ok());
 }

@@ -75,18 +75,35 @@ TEST_F(PartitionMemoryTest, CostsNothingForChannelsWithoutElements) {
 }
 
 TEST_F(PartitionMemoryTest, SaysHowMuchIsNeededWhenThereIsTooLittle) {
-  auto first = this->partition(0, 1);
-  auto second = this->partition(1, 1);
+  std::vector<std::shared_ptr<ResultPartition>> partitions;
+  for (uint32_t producer = 0; producer < 8; ++producer)
+    partitions.push_back(this->partition(producer, 1000));
   ResultPartition::Options options;
-  options.producer = 2;
-  const auto third = environment_->create_partition(options);
-  EXPECT_EQ(third.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_NE(third.status().message().find("393216"), std::string::npos);
-  EXPECT_NE(third.status().message().find("262144"), std::string::npos);
-  second->release();
-  auto again = this->partition(2, 1);
-  again->release();
-  first->release();
+  options.producer = 8;
+  options.subpartitions = 1000;
+  const Status alone = environment_->create_partition(options).status();
+  EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);  // It does not get better.
+  for (const char* said : {"294912", "262144", "taskmanager.memory.network.size"})
+    EXPECT_NE(alone.message().find(said), std::string::npos) << alone.message();
+  options.job = JobId{9, 9};
+  EXPECT_EQ(environment_->create_partition(options).status().code(),
+            StatusCode::kResourceExhausted);
+  partitions.back()->release();
+  const auto other = environment_->create_partition(options);
+  ASSERT_TRUE(other.ok());
+  options.job = JobId{};
+  EXPECT_EQ(environment_->create_partition(options).status().code(),
+            StatusCode::kResourceExhausted);
+  (*other)->release();
+  partitions.back() = this->partition(8, 1000);
+  for (auto& partition : partitions) partition->release();
+}
+
+TEST_F(PartitionMemoryTest, TakesLittleForPartitionsOfFewChannels) {
+  std::vector<std::shared_ptr<ResultPartition>> partitions;
+  for (uint32_t producer = 0; producer < 128; ++producer)
+    partitions.push_back(this->partition(producer, 1));
+  for (auto& partition : partitions) partition->release();
 }
 
 TEST_F(PartitionMemoryTest, RefusesTheSameAttemptTwice) {
