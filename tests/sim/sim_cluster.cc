@@ -48,7 +48,7 @@ struct SimCluster::TaskManagerProgram {
 
   /// On `main`, as the TaskExecutor wants it.
   Status start(const TaskExecutor::Options& options, ModuleLoader& modules,
-               TaskRecorder& recorder) {
+               TaskRecorder* recorder) {
     ShuffleEnvironment::Options settings;
     settings.task_manager = options.id;
     settings.bind = Address{"127.0.0.1", 0};
@@ -57,10 +57,11 @@ struct SimCluster::TaskManagerProgram {
     settings.timers = &main;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
-        options, TaskExecutor::Environment{process.transport(), main, runner, io, modules,
-                                           process.file_system(), process.clock(), process.random(),
-                                           *shuffle, &process.faults(), &recorder,
-                                           [this](const Status&) { process.crash(); }});
+        options,
+        TaskExecutor::Environment{process.transport(), main, runner, io, modules,
+                                  process.file_system(), process.clock(), process.random(),
+                                  *shuffle, recorder == nullptr ? nullptr : &process.faults(),
+                                  recorder, [this](const Status&) { process.crash(); }});
     executor->start();
     return Status();
   }
@@ -161,7 +162,7 @@ void SimCluster::start_task_manager(uint32_t index) {
   recorders_.push_back(std::make_unique<Recorder>(process, options_));
   TaskRecorder& recorder = *recorders_.back();
   self.main.post("start", [this, &self, &recorder, options] {
-    const Status status = self.start(options, modules_, recorder);
+    const Status status = self.start(options, modules_, options_.recorded ? &recorder : nullptr);
     if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
   });
 }

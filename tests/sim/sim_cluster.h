@@ -29,8 +29,9 @@ class SimCluster {
     uint64_t seed = 1;
     uint32_t task_managers = 2;
     uint32_t slots = 2;
-    bool one_machine = false;        // All but the clients are on it, and outputs are on its disk.
-    Duration restart_delay = 300ms;  // Of a dead process or host.
+    bool recorded = true;      // Tasks are; others run as in production, and pass no fault marks.
+    bool one_machine = false;  // All but the clients are on it, and outputs are on its disk.
+    Duration restart_delay = 300ms;                         // Of a dead process or host.
     std::map<std::string, std::string> configuration = {};  // Of the JobManager.
     /// Puts something between tasks and the log of their decisions: mutants.
     std::function<std::unique_ptr<DecisionLog>(DecisionLog&)> wrap_log = {};

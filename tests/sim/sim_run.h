@@ -59,6 +59,7 @@ class SimRun {
   void expect_replays(size_t job);
 
   const std::vector<SimJob> jobs_;
+  const bool recorded_;
   SimCluster cluster_;
   SimChaos chaos_;
   size_t tasks_replayed_ = 0;
