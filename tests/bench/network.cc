@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "runtime/base/file_system.h"
 #include "tests/bench/bare_network.h"
+#include "tests/bench/median.h"
 #include "tests/bench/network_sides.h"
 #include "tests/integration/freshet_process.h"
 
@@ -57,12 +57,6 @@ Result<NetworkTime> measure_freshet(const NetworkLoad& load, const std::string& 
   if (code != 0) return internal_error("the writers end badly: " + writers.errors());
   taken.cpu_time += writers.cpu_time();
   return taken;
-}
-
-template <class T>
-T median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 Status measure_row(const NetworkLoad& load, uint32_t repeat, const std::string& program) {

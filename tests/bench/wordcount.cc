@@ -4,17 +4,17 @@
 // one of each word is written.
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <functional>
 #include <sstream>
 
 #include "runtime/app/kernel_file.h"
 #include "runtime/base/file_system.h"
 #include "tests/bench/counted_words.h"
+#include "tests/bench/interruption.h"
+#include "tests/bench/median.h"
 #include "tests/integration/test_cluster.h"
 
 namespace freshet::bench {
@@ -40,18 +40,6 @@ struct Measurement {
   Duration time{};
   Duration cpu_time{};  // Of all processes together.
 };
-
-volatile sig_atomic_t interrupted = 0;
-
-/// An interrupted run ends its processes on the way out; nothing is restarted after a signal, so
-/// waits end at once.
-void end_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
-Status check_interrupted() { return interrupted ? aborted("interrupted") : Status(); }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -199,12 +187,6 @@ class JobRun {
   const std::string text_;
   std::string output_;  // Of the job.
 };
-
-template <class T>
-T median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 void print_row(uint32_t vocabulary, bool local, bool file_sink, double words,
                const Measurement& measured, double baseline) {
