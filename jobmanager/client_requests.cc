@@ -15,12 +15,11 @@ constexpr uint64_t kUnsentBytesMax = 16u
                                      << 20;  // Of a peer that fetches: then its next chunk waits.
 constexpr Duration kUnsentPause = 5ms;
 
-void summarize(const JobRecord& record, const ResourceManager& resources, proto::JobSummary* to) {
+void summarize(const JobRecord& record, const JobDispatcher& jobs, proto::JobSummary* to) {
   control_messages::summarize(*record.master, to);
   to->set_submitted_epoch_ms(record.submitted);
   to->set_ended_epoch_ms(record.ended);
-  const bool holds_slots = !resources.slots_of(record.master->id()).slots.empty();
-  to->set_tidying(record.ended != 0 && holds_slots);
+  to->set_tidying(jobs.is_tidying(record));
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ void ClientRequests::submit(const proto::Envelope& request, proto::Envelope& rep
 void ClientRequests::list_jobs(proto::Envelope& reply) const {
   proto::ListJobsReply* answer = reply.mutable_list_jobs_reply();
   for (const auto& record : jobs_.jobs()) {
-    summarize(*record, jobs_.resources(), answer->add_jobs());
+    summarize(*record, jobs_, answer->add_jobs());
   }
 }
 
@@ -115,7 +114,7 @@ void ClientRequests::get_job(const proto::Envelope& request, proto::Envelope& re
     return;
   }
   control_messages::write(Status(), answer->mutable_status());
-  summarize(*record, jobs_.resources(), answer->mutable_job());
+  summarize(*record, jobs_, answer->mutable_job());
   constexpr uint32_t kTasksShown = 10'000;  // Keeps the answer below the size of a message.
   const uint32_t tasks = std::min(record->master->graph().task_count(), kTasksShown);
   for (uint32_t i = 0; i < tasks; i++) {

@@ -183,6 +183,15 @@ std::string encode_release(const JobId& job) {
   return envelope.SerializeAsString();
 }
 
+std::string encode_clean_up(const JobId& job, std::string_view job_information) {
+  proto::ReleaseJob own;
+  write(job, own.mutable_job());
+  EncodedFields message;
+  message.add_all_of(own.SerializeAsString());
+  message.add(proto::ReleaseJob::kCleanUpFieldNumber, job_information);
+  return message.enclosed(proto::Envelope::kReleaseJobFieldNumber);
+}
+
 void summarize(const JobMaster& job, proto::JobSummary* to) {
   const ExecutionGraph& graph = job.graph();
   write(job.id(), to->mutable_job());

@@ -50,6 +50,8 @@ std::string encode(const job_commands::CancelTasks&);
 std::string encode(const job_commands::FinishTasks&);
 std::string encode(const job_commands::Commit&, std::string_view job_information);
 std::string encode_release(const JobId&);
+/// The receiver cleans up all of the job, whatever it ran of it.
+std::string encode_clean_up(const JobId&, std::string_view job_information);
 
 /// Times are filled in by the caller.
 void summarize(const JobMaster&, proto::JobSummary*);

@@ -68,6 +68,7 @@ Status JobDispatcher::cancel(JobId id) {
 
 void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
   resources_.add(info);
+  order_clean_ups();
   for (const auto& record : jobs_) {
     if (record->ended != 0) continue;
     apply(*record, record->master->on_task_manager_registered(mailbox_.now(), info));
@@ -77,10 +78,17 @@ void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
 
 void JobDispatcher::on_task_manager_lost(TaskManagerId id, const Status& why) {
   resources_.remove(id);
+  clean_ups_.on_task_manager_lost(id);
   for (const auto& record : jobs_) {
-    if (record->ended != 0) continue;
+    const bool used = record->users.erase(id) != 0;
+    if (record->ended != 0) {
+      if (used) clean_ups_.add(record->master->id(), record->information);
+      continue;
+    }
+    record->user_lost |= used;
     apply(*record, record->master->on_task_manager_lost(mailbox_.now(), id, why));
   }
+  order_clean_ups();
   settle();
 }
 
@@ -130,7 +138,12 @@ void JobDispatcher::on_commit_done(TaskManagerId from, JobId job, uint64_t commi
   settle();
 }
 
-void JobDispatcher::on_job_released(TaskManagerId from, JobId job) {
+void JobDispatcher::on_job_released(TaskManagerId from, JobId job, bool cleaned_up) {
+  for (const auto& record : jobs_) {
+    if (record->ended != 0 && record->master->id() == job) record->users.erase(from);
+  }
+  if (cleaned_up) clean_ups_.on_done(job, from);
+  if (!clean_ups_.has_work(from)) resources_.offer(from);
   resources_.release(job, from);
   settle();
 }
@@ -157,7 +170,7 @@ void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
         encoder =
             std::make_shared<DeploymentEncoder>(record.information, resources_.task_managers());
       }
-      deploy(std::move(*tasks), encoder);
+      deploy(record, std::move(*tasks), encoder);
     } else {
       carry_out(record, command);
     }
@@ -165,9 +178,10 @@ void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
   after_event(record);
 }
 
-void JobDispatcher::deploy(job_commands::DeployTasks tasks,
+void JobDispatcher::deploy(JobRecord& record, job_commands::DeployTasks tasks,
                            std::shared_ptr<DeploymentEncoder> encoder) {
   const TaskManagerId to = tasks.to;
+  record.users.insert(to);
   outlet_.make_and_send_to_task_manager(
       to,
       [tasks = std::move(tasks), encoder = std::move(encoder)] { return encoder->encode(tasks); });
@@ -184,10 +198,33 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
   } else if (const auto* finish = std::get_if<jc::FinishTasks>(&command)) {
     outlet_.send_to_task_manager(finish->to, cm::encode(*finish));
   } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {
+    record.users.insert(commit->to);
     outlet_.send_to_task_manager(commit->to, cm::encode(*commit, *record.information));
   } else {
-    outlet_.send_to_all_task_managers(cm::encode_release(job.id()));
+    release(record);
   }
+}
+
+void JobDispatcher::release(const JobRecord& record) {
+  const JobId id = record.master->id();
+  if (record.user_lost) clean_ups_.add(id, record.information);
+  outlet_.send_to_all_task_managers(control_messages::encode_release(id));
+  order_clean_ups();
+}
+
+void JobDispatcher::order_clean_ups() {
+  for (const CleanUpLedger::Order& order : clean_ups_.assign(resources_.task_managers())) {
+    LOG_INFO("clean_up_ordered", {{"job", order.job}, {"task_manager", order.to}});
+    resources_.withhold(order.to);
+    outlet_.send_to_task_manager(order.to,
+                                 control_messages::encode_clean_up(order.job, *order.information));
+  }
+}
+
+bool JobDispatcher::is_tidying(const JobRecord& record) const {
+  const JobId id = record.master->id();
+  return record.ended != 0 &&
+         (!resources_.slots_of(id).slots.empty() || clean_ups_.is_given_away(id));
 }
 
 void JobDispatcher::settle() {

@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "jobmanager/clean_up_ledger.h"
 #include "jobmanager/deployment_encoder.h"
 #include "jobmanager/job_master.h"
 #include "jobmanager/resource_manager.h"
@@ -21,7 +23,9 @@ struct JobRecord {
   std::unique_ptr<JobMaster> master;
   std::shared_ptr<const std::string> information;  // Encoded, for all messages.
   EpochMillis submitted = 0;
-  EpochMillis ended = 0;  // 0: not yet.
+  EpochMillis ended = 0;          // 0: not yet.
+  std::set<TaskManagerId> users;  // They got work of the job and have not released it.
+  bool user_lost = false;         // One of them, before the job has ended.
   TimerId timer;
   std::optional<TimePoint> timer_due;
 };
@@ -69,18 +73,23 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
   void on_channels_lost(TaskManagerId from, const ChannelsLostReport&);
   void on_commit_done(TaskManagerId from, JobId, uint64_t commit_id, const Status&);
-  void on_job_released(TaskManagerId from, JobId);
+  void on_job_released(TaskManagerId from, JobId, bool cleaned_up);
 
   /// In the order of submission.
   const std::vector<std::unique_ptr<JobRecord>>& jobs() const { return jobs_; }
   const JobRecord* find(JobId) const;
   const ResourceManager& resources() const { return resources_; }
+  /// The job has ended, and TaskManagers still remove what it left.
+  bool is_tidying(const JobRecord&) const;
 
  private:
   JobRecord* running(JobId);
   void apply(JobRecord&, JobCommands);
   void carry_out(JobRecord&, const JobCommand&);
-  void deploy(job_commands::DeployTasks, std::shared_ptr<DeploymentEncoder>);
+  void release(const JobRecord&);
+  /// Gives away the clean-ups that wait. Who got one is offered to no job before it is done.
+  void order_clean_ups();
+  void deploy(JobRecord&, job_commands::DeployTasks, std::shared_ptr<DeploymentEncoder>);
   /// Gives out slots until nothing changes any more.
   void settle();
   void after_event(JobRecord&);
@@ -94,6 +103,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   Clock& clock_;
   Random& random_;
   ResourceManager resources_;
+  CleanUpLedger clean_ups_;
   std::vector<std::unique_ptr<JobRecord>> jobs_;
 };
 

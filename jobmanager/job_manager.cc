@@ -235,7 +235,8 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
       jobs_->on_channels_lost(id, control_messages::read(envelope.channels_lost()));
       return Status();
     case proto::Envelope::kJobReleased:
-      jobs_->on_job_released(id, control_messages::read(envelope.job_released().job()));
+      jobs_->on_job_released(id, control_messages::read(envelope.job_released().job()),
+                             envelope.job_released().cleaned_up());
       return Status();
     case proto::Envelope::kUnregisterTaskManager:
       unregister(id);

@@ -13,6 +13,14 @@
 
 namespace freshet {
 
+namespace {
+
+std::string slots_text(uint32_t count) {
+  return fmt::format("{} slot{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
 JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
     : options_(std::move(options)),
       backoff_(std::move(backoff)),
@@ -84,13 +92,16 @@ bool JobMaster::all_have_run() const {
 std::string JobMaster::describe_slots() const {
   std::string there = fmt::format("the cluster has {}", slots_.cluster_slots);
   if (slots_.cluster_slots >= slots_required_) {
-    there += fmt::format(", of which {} are free", slots_.cluster_slots_free);
+    there += fmt::format(", of which {} {} free", slots_.cluster_slots_free,
+                         slots_.cluster_slots_free == 1 ? "is" : "are");
   }
   return there;
 }
 
 std::string JobMaster::waiting_for() const {
-  if (waits_for_slots()) return fmt::format("{} slots, {}", slots_required_, describe_slots());
+  if (waits_for_slots()) {
+    return fmt::format("{}, {}", slots_text(slots_required_), describe_slots());
+  }
   if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
     return fmt::format("{} tasks to end", graph_.live_count());
   }
@@ -517,8 +528,8 @@ JobCommands JobMaster::on_time(TimePoint now) {
   if (is_terminal(state_)) return commands;
   if (slot_deadline_ && now >= *slot_deadline_) {
     Status cause = resource_exhausted(
-        fmt::format("needs {} slots, {}: start more TaskManagers or lower the parallelism",
-                    slots_required_, describe_slots()));
+        fmt::format("needs {}, {}: start more TaskManagers or lower the parallelism",
+                    slots_text(slots_required_), describe_slots()));
     if (!cause_.ok()) {
       cause = Status(cause.code(),
                      fmt::format("{} (restart after: {})", cause.message(), cause_.message()));

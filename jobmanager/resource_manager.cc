@@ -13,6 +13,7 @@ void ResourceManager::add(const TaskManagerInfo& info) {
 
 void ResourceManager::remove(TaskManagerId id) {
   if (std::erase_if(task_managers_, [&](const auto& t) { return t.id == id; }) == 0) return;
+  withheld_.erase(id);
   cluster_changed_ = true;
   for (Requirement& requirement : requirements_) {
     const auto on_it = [&](const Slot& slot) { return slot.task_manager == id; };
@@ -53,6 +54,14 @@ void ResourceManager::release(JobId job, TaskManagerId id) {
   const auto on_it = [&](const Slot& slot) { return slot.task_manager == id; };
   if (std::erase_if(requirement->held, on_it) != 0) cluster_changed_ = true;
   drop_ended();
+}
+
+void ResourceManager::withhold(TaskManagerId id) {
+  if (find(id) != nullptr) withheld_.insert(id);
+}
+
+void ResourceManager::offer(TaskManagerId id) {
+  if (withheld_.erase(id) != 0) cluster_changed_ = true;
 }
 
 void ResourceManager::drop_ended() {
@@ -135,6 +144,7 @@ std::vector<ResourceManager::FreeSlots> ResourceManager::free_by_task_manager() 
   for (size_t i = 0; i < task_managers_.size(); i++) {
     positions[task_managers_[i].id] = i;
     free[i].position = i;
+    if (withheld_.contains(task_managers_[i].id)) continue;
     for (uint32_t s = 0; s < task_managers_[i].slots; s++) free[i].indices.insert(s);
   }
   for (const Requirement& requirement : requirements_) {
@@ -164,7 +174,7 @@ const TaskManagerInfo* ResourceManager::find(TaskManagerId id) const {
 
 uint32_t ResourceManager::free_slots_of(TaskManagerId id) const {
   const TaskManagerInfo* info = find(id);
-  if (info == nullptr) return 0;
+  if (info == nullptr || withheld_.contains(id)) return 0;
   uint32_t held = 0;
   for (const Requirement& requirement : requirements_) {
     held +=
@@ -181,11 +191,16 @@ uint32_t ResourceManager::slot_count() const {
 }
 
 uint32_t ResourceManager::free_count() const {
-  uint32_t held = 0;
-  for (const Requirement& requirement : requirements_) {
-    held += static_cast<uint32_t>(requirement.held.size());
+  uint32_t count = 0;
+  for (const TaskManagerInfo& info : task_managers_) {
+    if (!withheld_.contains(info.id)) count += info.slots;
   }
-  return slot_count() - held;
+  for (const Requirement& requirement : requirements_) {
+    for (const Slot& slot : requirement.held) {
+      if (!withheld_.contains(slot.task_manager)) count--;
+    }
+  }
+  return count;
 }
 
 ResourceManager::Requirement* ResourceManager::find_requirement(JobId job) {

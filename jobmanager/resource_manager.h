@@ -59,6 +59,11 @@ class ResourceManager {
   /// of a job that has not ended.
   void release(JobId, TaskManagerId);
 
+  /// Nothing new of the TaskManager is given out until it is offered again or registers anew; who
+  /// has slots there keeps them.
+  void withhold(TaskManagerId);
+  void offer(TaskManagerId);
+
   /// Gives out what can be given, in the order in which jobs first asked, and returns the jobs that
   /// should look at slots_of() again: their slots changed, or they lack some and the cluster
   /// changed.
@@ -94,6 +99,7 @@ class ResourceManager {
   void sort_held(Requirement&) const;
 
   std::vector<TaskManagerInfo> task_managers_;
+  std::set<TaskManagerId> withheld_;       // Some of them.
   std::vector<Requirement> requirements_;  // In order of the first require(); few.
   std::set<JobId> changed_;                // Since the last assign().
   bool cluster_changed_ = false;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "runtime/base/log.h"
+
 namespace freshet {
 
 namespace {
@@ -161,6 +163,19 @@ void HostedJob::commit(std::vector<CommittableBytes> committables, Done done) {
 }
 
 void HostedJob::clean_up(Done done) {
+  if (!ordered_) return remove_leftovers(std::move(done));
+  ordered_ = false;
+  cleaned_up_ = true;
+  for (const JobVertex& vertex : information_.graph->vertices) ran_.insert(vertex.id);
+  prepare([this, done = std::move(done)](const Status& status) mutable {
+    if (!status.ok()) {
+      LOG_WARN("clean_up_impossible", {{"job", information_.id}, {"cause", status}});
+    }
+    remove_leftovers(std::move(done));
+  });
+}
+
+void HostedJob::remove_leftovers(Done done) {
   run_on_io<Status>(
       "clean_up_job",
       [ran = ran_, id = information_.id, graph = information_.graph, built = built_,

@@ -49,13 +49,20 @@ class HostedJob final : public std::enable_shared_from_this<HostedJob> {
   /// Publishes what sinks left.
   void commit(std::vector<CommittableBytes> committables, Done done);
 
-  /// The job has ended: operators that ran here remove what attempts left.
+  /// The job has ended: operators that ran here remove what attempts left. After order_clean_up()
+  /// all of them do, wherever they ran, which may need the module. Never fails: what cannot be
+  /// removed stays.
   void clean_up(Done done);
   void ran(VertexId vertex) { ran_.insert(vertex); }
+  void order_clean_up() { ordered_ = true; }
+  /// Ordered after the last clean_up() has begun, if there was one.
+  bool needs_clean_up() const { return ordered_; }
+  bool cleaned_up() const { return cleaned_up_; }
 
  private:
   void build(std::shared_ptr<JobModule> module);
   void end_prepare(const Status&);
+  void remove_leftovers(Done done);
   template <class T>
   void run_on_io(std::string_view name, UniqueFunction<T()> work,
                  UniqueFunction<void(const T&)> done);
@@ -65,6 +72,8 @@ class HostedJob final : public std::enable_shared_from_this<HostedJob> {
   std::shared_ptr<const BuiltJob> built_;
   std::vector<Done> preparing_;
   std::set<VertexId> ran_;
+  bool ordered_ = false;
+  bool cleaned_up_ = false;  // All of it, as ordered.
 };
 
 }  // namespace freshet

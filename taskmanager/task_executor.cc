@@ -102,13 +102,13 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   Status on_deploy(const proto::DeployTasks& message);
   void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
   Status on_commit(const proto::Commit& message);
-  void on_release(const JobId& id);
+  Status on_release(const proto::ReleaseJob& message);
   void release_if_empty(const JobId& id);
   void end_session_if_empty();
   void clean_up_orphans();
   Result<HostedJob*> hosted_job(JobInformation information);
   void send_commit_done(const JobId& job, uint64_t commit_id, const Status& status);
-  void send_released(const JobId& job);
+  void send_released(const JobId& job, bool cleaned_up);
   bool module_in_use(const std::string& hash) const;
 
   const Options options_;
@@ -200,8 +200,7 @@ Status TaskExecutor::Impl::on_message(const proto::Envelope& envelope) {
     case proto::Envelope::kCommit:
       return on_commit(envelope.commit());
     case proto::Envelope::kReleaseJob:
-      on_release(from_proto(envelope.release_job().job()));
-      return Status();
+      return on_release(envelope.release_job());
     default:
       return invalid_argument("message " + std::to_string(envelope.message_case()) +
                               " is not for a TaskManager");
@@ -307,10 +306,25 @@ void TaskExecutor::Impl::send_commit_done(const JobId& job, uint64_t commit_id,
   link_->send(envelope);
 }
 
-void TaskExecutor::Impl::on_release(const JobId& id) {
-  if (releasing_.contains(id)) return;
+Status TaskExecutor::Impl::on_release(const proto::ReleaseJob& message) {
+  const JobId id = from_proto(message.job());
+  if (message.has_clean_up()) {
+    ASSIGN_OR_RETURN(JobInformation information, parse_job_information(message.clean_up()));
+    if (information.id != id) return invalid_argument("a clean-up of another job");
+    const auto releasing = releasing_.find(id);
+    if (releasing != releasing_.end()) {
+      releasing->second->order_clean_up();
+      return Status();
+    }
+    ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(information)));
+    job->order_clean_up();
+  }
+  if (releasing_.contains(id)) return Status();
   const auto found = jobs_.find(id);
-  if (found == jobs_.end()) return send_released(id);
+  if (found == jobs_.end()) {
+    send_released(id, false);
+    return Status();
+  }
   releasing_[id] = std::move(found->second);
   jobs_.erase(found);
   if (tasks_->hosts_job(id)) {
@@ -318,6 +332,7 @@ void TaskExecutor::Impl::on_release(const JobId& id) {
   } else {
     release_if_empty(id);
   }
+  return Status();
 }
 
 bool TaskExecutor::Impl::module_in_use(const std::string& hash) const {
@@ -332,16 +347,19 @@ void TaskExecutor::Impl::release_if_empty(const JobId& id) {
   const auto found = releasing_.find(id);
   if (found == releasing_.end() || tasks_->hosts_job(id)) return;
   found->second->clean_up([this, id](const Status&) {
+    if (releasing_.at(id)->needs_clean_up()) return release_if_empty(id);
     const auto job = releasing_.extract(id).mapped();
     const std::string& hash = job->information().module_hash;
     if (!module_in_use(hash)) modules_.remove_file(hash);
-    send_released(id);
+    send_released(id, job->cleaned_up());
   });
 }
 
-void TaskExecutor::Impl::send_released(const JobId& job) {
+void TaskExecutor::Impl::send_released(const JobId& job, bool cleaned_up) {
   proto::Envelope envelope;
-  to_proto(job, envelope.mutable_job_released()->mutable_job());
+  proto::JobReleased* released = envelope.mutable_job_released();
+  to_proto(job, released->mutable_job());
+  released->set_cleaned_up(cleaned_up);
   link_->send(envelope);
 }
 

@@ -57,6 +57,29 @@ TEST(TaskManagerLossTest, LeavesItDeadWhenToldAndReportsTooFewSlotsWithNumbers) 
   job.expect_nothing_visible();
 }
 
+TEST(TaskManagerLossTest, TheNextTaskManagerRemovesWhatAFailedJobLeft) {
+  const TemporaryDirectory directory;
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.slots = 4;
+  options.arguments = {"--no-restart"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  GatedJob job(cluster, directory.path(), {"-D", "restart-strategy.type=none"});
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
+  cluster.kill("taskmanager-1");
+  ASSERT_EQ(job.run().wait(60s), 1) << job.errors();
+  EXPECT_TRUE(exists(job.output()));
+  const TemporaryDirectory state;
+  FreshetProcess next({"taskmanager", "--jobmanager", cluster.job_manager().to_string(), "--slots",
+                       "4", "--state-dir", state.path()});
+  EXPECT_TRUE(wait_until([&] { return !exists(job.output()); }, 20s)) << next.errors();
+  write_words(directory / "words", 100, 5);
+  const Outcome again = cluster.run({job_module("wordcount"), "-p", "4", "--", "--input",
+                                     directory / "words", "--output", job.output()});
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+}
+
 /// Two TaskManagers, of which one dies at a point of the commit; a third takes over its work.
 class CommitTest : public ::testing::Test {
  protected:

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "network/local_transport.h"
-#include "network/message_channel.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/base/manual_executor.h"
@@ -14,6 +11,7 @@
 #include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 #include "tests/unit/jobmanager/test_jobs.h"
+#include "tests/unit/jobmanager/test_peer.h"
 
 namespace freshet {
 namespace {
@@ -21,74 +19,6 @@ namespace {
 using testing::HasSubstr;
 
 const std::string kModule = "not really a shared object";
-
-/// What connects to the JobManager and says what the test wants.
-class Peer final : public MessageChannel::Handler {
- public:
-  Peer(Transport& transport, ManualExecutor& executor, const Address& address)
-      : executor_(executor), mailbox_(executor) {
-    transport.connect(address, 1s, [this](auto connection) {
-      ASSERT_TRUE(connection.ok());
-      connection_ = *connection;
-      mailbox_.post("open",
-                    [this] { channel_ = MessageChannel::open(connection_, mailbox_, *this); });
-    });
-    executor_.run_ready();
-  }
-  ~Peer() override {
-    on_thread([this] { channel_->detach(); });
-  }
-
-  void on_thread(std::function<void()> function) {
-    mailbox_.post("test", std::move(function));
-    executor_.run_ready();
-  }
-
-  void send(const proto::Envelope& envelope) { send_raw(envelope.SerializeAsString()); }
-  void send_raw(const std::string& bytes) {
-    on_thread([this, bytes] { channel_->send(bytes); });
-  }
-  void close() {
-    on_thread([this] { channel_->close(); });
-  }
-
-  void hello(proto::Hello::Role role, const std::string& secret = "",
-             const std::string& version = FRESHET_VERSION, uint32_t protocol = 1) {
-    proto::Envelope envelope;
-    envelope.mutable_hello()->set_role(role);
-    envelope.mutable_hello()->set_secret(secret);
-    envelope.mutable_hello()->set_library_version(version);
-    envelope.mutable_hello()->set_protocol_version(protocol);
-    send(envelope);
-  }
-
-  bool closed() const { return closed_; }
-  /// The messages since the last call.
-  std::vector<proto::Envelope> take() { return std::exchange(received_, {}); }
-  proto::Envelope take_last() {
-    auto all = take();
-    return all.empty() ? proto::Envelope() : all.back();
-  }
-  bool received(proto::Envelope::MessageCase kind) const {
-    for (const auto& envelope : received_) {
-      if (envelope.message_case() == kind) return true;
-    }
-    return false;
-  }
-
- private:
-  void on_message(const std::shared_ptr<MessageChannel>&, std::string payload) override {
-    ASSERT_TRUE(received_.emplace_back().ParseFromString(payload));
-  }
-  void on_closed(const std::shared_ptr<MessageChannel>&, const Status&) override { closed_ = true; }
-
-  ManualExecutor& executor_;
-  Mailbox mailbox_;
-  std::shared_ptr<Connection> connection_;
-  std::shared_ptr<MessageChannel> channel_;
-  std::vector<proto::Envelope> received_;
-  bool closed_ = false;
-};
 
 class JobManagerTest : public testing::Test {
  protected:
@@ -143,11 +73,16 @@ class JobManagerTest : public testing::Test {
   }
 
   std::unique_ptr<Peer> task_manager(uint64_t id, uint32_t slots = 2) {
+    auto peer = greeted_task_manager(id, slots);
+    peer->take();
+    return peer;
+  }
+  /// What it got since its registration can still be taken.
+  std::unique_ptr<Peer> greeted_task_manager(uint64_t id, uint32_t slots = 2) {
     auto peer = connect();
     peer->hello(proto::Hello::TASK_MANAGER);
     peer->send(registration(id, slots));
     EXPECT_TRUE(peer->received(proto::Envelope::kRegisterReply));
-    peer->take();
     return peer;
   }
 
@@ -217,10 +152,24 @@ class JobManagerTest : public testing::Test {
     }
   }
 
-  static void released(Peer& peer, JobId id) {
+  static void released(Peer& peer, JobId id, bool cleaned_up = false) {
     proto::Envelope envelope;
     fill(envelope.mutable_job_released()->mutable_job(), id);
+    envelope.mutable_job_released()->set_cleaned_up(cleaned_up);
     peer.send(envelope);
+  }
+
+  /// The jobs that the peer was told to clean up since the last call.
+  static std::vector<JobId> clean_ups(Peer& peer) {
+    std::vector<JobId> jobs;
+    for (const auto& envelope : peer.take()) {
+      if (!envelope.release_job().has_clean_up()) continue;
+      const proto::JobIdProto& job = envelope.release_job().clean_up().job();
+      EXPECT_EQ(job.low(), envelope.release_job().job().low());
+      EXPECT_EQ(envelope.release_job().clean_up().module_hash(), content_hash(kModule));
+      jobs.push_back({job.high(), job.low()});
+    }
+    return jobs;
   }
 
   JobState state_of(JobId id) {
@@ -316,6 +265,49 @@ TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
   EXPECT_TRUE(on_first.check());
   EXPECT_TRUE(again.check());  // The first attempt never ran everywhere.
   EXPECT_EQ(get(*user, id).job().restarts(), 1u);
+}
+
+TEST_F(JobManagerTest, TheNextTaskManagerCleansUpWhatTheLastOneLeftBeforeItGetsAJob) {
+  start({"restart-strategy.type=none"});
+  auto lost = task_manager(1);
+  auto user = client();
+  const JobId id = submit(*user);
+  lost->close();
+  EXPECT_EQ(state_of(id), JobState::kFailed);
+  EXPECT_FALSE(get(*user, id).job().tidying());  // Nobody can do it now.
+  const JobId waits = submit(*user);
+  auto next = greeted_task_manager(2);
+  EXPECT_EQ(clean_ups(*next), std::vector<JobId>{id});
+  EXPECT_TRUE(get(*user, id).job().tidying());
+  released(*next, id);  // Of the release before, which says nothing of the clean-up.
+  EXPECT_EQ(state_of(waits), JobState::kCreated);
+  released(*next, id, true);
+  EXPECT_FALSE(get(*user, id).job().tidying());
+  EXPECT_EQ(state_of(waits), JobState::kRunning);
+  auto third = greeted_task_manager(3);
+  EXPECT_TRUE(clean_ups(*third).empty());
+}
+
+TEST_F(JobManagerTest, AnotherTaskManagerCleansUpWhenTheOneThatWasToldToGoesToo) {
+  auto first = task_manager(1);
+  auto second = task_manager(2);
+  auto user = client();
+  const JobId id = submit(*user);
+  const auto on_first = deployment(*first);
+  const auto on_second = deployment(*second);
+  report(*first, on_first, TaskState::kEndOfData);
+  report(*second, on_second, TaskState::kEndOfData);
+  ASSERT_EQ(state_of(id), JobState::kFinished);
+  released(*first, id);
+  EXPECT_TRUE(clean_ups(*first).empty());
+  second->close();
+  EXPECT_EQ(clean_ups(*first), std::vector<JobId>{id});
+  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 0u);
+  first->close();
+  auto third = greeted_task_manager(3);
+  EXPECT_EQ(clean_ups(*third), std::vector<JobId>{id});
+  released(*third, id, true);
+  EXPECT_EQ(job_manager_->jobs().resources().free_count(), 2u);
 }
 
 TEST_F(JobManagerTest, TaskManagerThatUnregistersIsNotLost) {

@@ -143,6 +143,14 @@ TEST(JobMasterTest, TasksLostWithATaskManagerAreOneFailure) {
   EXPECT_EQ(script.job().state(), JobState::kRunning);
 }
 
+TEST(JobMasterTest, SpeaksOfOneSlotAndOfSeveral) {
+  JobScript script(two_vertices(1, 1));
+  script.run_all({"start", "slots cluster=0"});
+  EXPECT_EQ(script.job().waiting_for(), "1 slot, the cluster has 0");
+  script.run("wait 10000");
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("needs 1 slot, the cluster has 0"));
+}
+
 TEST(JobMasterTest, SlotTimeoutOfARestartNamesTheFailureBefore) {
   JobScript script = running_job();
   script.run_all({"lose 2", "all CANCELED", "slots 1:0 cluster=1"});

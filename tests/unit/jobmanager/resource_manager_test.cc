@@ -53,6 +53,27 @@ TEST(ResourceManagerTest, GivesAllOrNothing) {
   EXPECT_EQ(manager.slots_of(kJob).cluster_slots_free, 0u);
 }
 
+TEST(ResourceManagerTest, GivesNothingOfATaskManagerThatIsWithheld) {
+  ResourceManager manager;
+  manager.add(task_manager(1, 2));
+  manager.add(task_manager(2, 2));
+  manager.require(kOther, 1);
+  manager.assign();
+  manager.withhold(TaskManagerId{1});
+  EXPECT_EQ(manager.free_count(), 2u);
+  EXPECT_EQ(manager.free_slots_of(TaskManagerId{1}), 0u);
+  manager.require(kJob, 3);
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob));
+  EXPECT_THAT(places(manager, kJob), IsEmpty());
+  EXPECT_THAT(places(manager, kOther), ElementsAre(Place(1, 0)));
+  manager.offer(TaskManagerId{1});
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob));
+  EXPECT_EQ(places(manager, kJob).size(), 3u);
+  manager.withhold(TaskManagerId{2});
+  manager.add(task_manager(2, 2));
+  EXPECT_EQ(manager.free_slots_of(TaskManagerId{2}), 2u);
+}
+
 TEST(ResourceManagerTest, RequirementsAreAbsolute) {
   ResourceManager manager;
   manager.add(task_manager(1, 8));

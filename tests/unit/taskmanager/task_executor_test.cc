@@ -89,6 +89,12 @@ class TaskExecutorTest : public ::testing::Test {
       to_proto(kJob, envelope.mutable_release_job()->mutable_job());
     });
   }
+  static proto::Envelope clean_up_order() {
+    proto::Envelope envelope;
+    to_proto(kJob, envelope.mutable_release_job()->mutable_job());
+    taskmanager_test::fill_job(envelope.mutable_release_job()->mutable_clean_up());
+    return envelope;
+  }
   std::string module_path() const { return "/state/modules/" + content_hash(kModule) + ".so"; }
 
   ManualClock clock_;
@@ -382,6 +388,50 @@ TEST_F(TaskExecutorTest, ReportsACommitThatFails) {
 TEST_F(TaskExecutorTest, AnswersTheReleaseOfAJobThatItNeverHad) {
   release();
   EXPECT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_FALSE(manager_.received.back().job_released().cleaned_up());
+}
+
+TEST_F(TaskExecutorTest, CleansUpAJobThatItNeverHadWhenItIsToldTo) {
+  std::vector<std::string> log;
+  script_->log = &log;
+  manager_.send(clean_up_order());
+  settle();
+  EXPECT_THAT(log, ElementsAre("clean up"));
+  ASSERT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_TRUE(manager_.received.back().job_released().cleaned_up());
+  EXPECT_THAT(files_.files(), IsEmpty());
+}
+
+TEST_F(TaskExecutorTest, CleansUpAllOfAJobThatItIsReleasingAlready) {
+  std::vector<std::string> log;
+  script_->log = &log;
+  deploy();
+  cancel();
+  proto::Envelope envelope;
+  to_proto(kJob, envelope.mutable_release_job()->mutable_job());
+  manager_.send(envelope);
+  manager_.send(clean_up_order());
+  settle();
+  ASSERT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_TRUE(manager_.received.back().job_released().cleaned_up());
+  EXPECT_FALSE(log.empty());
+  EXPECT_THAT(files_.files(), IsEmpty());
+}
+
+TEST_F(TaskExecutorTest, AnswersAnOrderToCleanUpThatItCannotCarryOut) {
+  manager_.blobs.clear();
+  manager_.send(clean_up_order());
+  settle();
+  ASSERT_TRUE(manager_.received.back().has_job_released());
+  EXPECT_TRUE(manager_.received.back().job_released().cleaned_up());
+}
+
+TEST_F(TaskExecutorTest, ClosesTheConnectionForACleanUpOfAnotherJob) {
+  proto::Envelope envelope = clean_up_order();
+  envelope.mutable_release_job()->mutable_job()->set_low(1);
+  manager_.send(envelope);
+  settle();
+  EXPECT_EQ(manager_.registrations, 2);
 }
 
 }  // namespace
