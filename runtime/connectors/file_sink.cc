@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "runtime/connectors/connector_error.h"
 #include "runtime/connectors/output_directory.h"
 #include "runtime/connectors/sink_operator.h"
+#include "runtime/operators/permanent_failure.h"
 
 namespace freshet {
 
@@ -61,11 +64,8 @@ class FileWriter final : public Operator {
     place_.job = context.attempt().job;
     place_.attempt = context.attempt().attempt;
     place_.subtask = context.subtask();
-    // What other jobs have there is an observation of the outside.
-    const std::string refused = context.external("claim " + place_.directory, [this] {
-      return output().claim(place_.attempt, place_.subtask).message();
-    });
-    if (!refused.empty()) throw_if_error(failed_precondition(refused));
+    // What is there already is an observation of the outside.
+    throw_if_refused(context.external("claim " + place_.directory, [this] { return claim(); }));
     path_ = output().attempt_directory(place_.attempt) + "/" + place_.name();
     file_ = create_file(context.parallelism());
     lines_.reserve(kBufferBytes + kBufferBytes / 4);
@@ -100,6 +100,21 @@ class FileWriter final : public Operator {
 
  private:
   static constexpr size_t kBufferBytes = 64 << 10;
+  static constexpr char kForGood = '!';  // Somebody else's directory.
+  static constexpr char kForNow = '?';   // Everything else may heal.
+
+  /// Empty, or why not, after a sign that says whether that stays so.
+  std::string claim() {
+    const Status claimed = output().claim(place_.attempt, place_.subtask);
+    if (claimed.ok()) return "";
+    return (claimed.code() == StatusCode::kAlreadyExists ? kForGood : kForNow) + claimed.message();
+  }
+
+  static void throw_if_refused(const std::string& answer) {
+    if (answer.empty()) return;
+    if (answer.front() == kForGood) throw PermanentFailure(answer.substr(1));
+    throw_if_error(failed_precondition(answer.substr(1)));
+  }
 
   OutputDirectory output() { return OutputDirectory(place_.directory, place_.job, *files_); }
 
@@ -108,7 +123,7 @@ class FileWriter final : public Operator {
   std::unique_ptr<WritableFile> create_file(uint32_t parallelism) {
     auto file = files_->create(path_);
     for (uint32_t i = 0; i < parallelism && file.status().code() == StatusCode::kNotFound; ++i) {
-      throw_if_error(output().claim(place_.attempt, place_.subtask));
+      throw_if_refused(claim());
       file = files_->create(path_);
     }
     return value_or_throw(std::move(file));
@@ -141,12 +156,20 @@ class FileCommitter final : public Committer {
   }
 };
 
+/// The same for all ways to write one path.
+std::string owned(const std::string& directory) {
+  std::string normal = std::filesystem::path(directory).lexically_normal().string();
+  while (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
+  return fmt::format("output '{}'", normal);
+}
+
 }  // namespace
 
 std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
                                                          ErasedLineFormat format) {
   while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
   SinkParts parts;
+  parts.owned = owned(directory);
   parts.writer = [directory, format = std::move(format)] {
     return std::make_unique<FileWriter>(directory, format);
   };

@@ -17,7 +17,8 @@ std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
 /// of an attempt that failed is left. A subtask without records leaves an empty file.
 ///
 /// The directory is made by the job, with its parents; one that exists already is refused before
-/// the job starts. It belongs to one sink of one job.
+/// the job starts. It belongs to one sink of one job: a job with
+/// two sinks for it is refused, and one that meets another job's files there fails at once.
 template <class T, class Formatter>
 Sink<T> file_sink(std::string directory, Formatter formatter) {
   return {"files", make_file_factory(std::move(directory), erase_format<T>(std::move(formatter)))};

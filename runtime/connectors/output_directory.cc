@@ -10,7 +10,8 @@ namespace freshet {
 namespace {
 
 constexpr std::string_view kAttempt = ".attempt-";
-constexpr std::string_view kRemoved = ".removed-";   // Before a job: its attempt is being removed.
+constexpr std::string_view kRemoved = ".removed-";  // Before a job: its attempt is being removed.
+constexpr int kLooksAtEmpty = 3;
 constexpr std::string_view kTombstone = ".removed";  // In an attempt that is being removed.
 
 std::string_view name_of(const FileInfo& entry) {
@@ -110,20 +111,34 @@ Status OutputDirectory::check_can_be_made() const {
   const std::string probe = fmt::format("{}.{}.probe-{}", place, name_, job_);
   const Status made = files_.create_directories(probe);
   (void)files_.remove_empty_directory(probe);
-  return made.with_context(fmt::format("output '{}' cannot be made", path_));
+  // The message of a failure names the probe, which no user knows.
+  if (made.ok()) return made;
+  std::string why = made.message();
+  if (const size_t at = why.find(probe); at != std::string::npos) {
+    why.replace(at, probe.size(), above.empty() || !info.ok() ? path_ : above);
+  }
+  return Status(made.code(), fmt::format("output '{}' cannot be made: {}", path_, why));
 }
 
 Status OutputDirectory::refuse_what_is_visible() const {
-  const auto entries = files_.list(path_);
-  if (entries.status().code() == StatusCode::kNotFound && !files_.info(path_).ok()) return Status();
-  if (entries.ok() && !entries->empty() &&
-      std::all_of(entries->begin(), entries->end(), is_attempt)) {
-    return Status();
+  for (int look = 0; look < kLooksAtEmpty; look++) {
+    const auto entries = files_.list(path_);
+    if (!entries.ok()) {
+      const auto info = files_.info(path_);
+      if (!info.ok() && info.status().code() == StatusCode::kNotFound) return Status();
+      if (!info.ok() || info->is_directory) {
+        return entries.status().with_context(fmt::format("output '{}'", path_));
+      }
+      break;
+    }
+    if (!entries->empty()) {
+      if (std::all_of(entries->begin(), entries->end(), is_attempt)) return Status();
+      break;
+    }
+    // It is empty for a moment while a subtask that gave up removes it; the next one may have
+    // claimed it before that shows.
+    if (!beside_for("emptied").empty() || !files_.info(path_).ok()) return Status();
   }
-  // It is empty for a moment while a subtask that gave up removes it.
-  const bool going = entries.ok() && entries->empty() &&
-                     (!beside_for("emptied").empty() || !files_.info(path_).ok());
-  if (going) return Status();
   return already_exists(
       fmt::format("output '{}' exists already; remove it or name another directory", path_));
 }

@@ -39,7 +39,8 @@ class OutputDirectory {
   /// its end first.
   Status check();
 
-  /// Makes the directory of an attempt. Refused when another job has files in DIR.
+  /// Makes the directory of an attempt. Refused with kAlreadyExists when another job
+  /// has files in DIR, or DIR shows any.
   Status claim(AttemptNumber, uint32_t subtask);
 
   /// Shows all files of an attempt, and removes what the job's other attempts left. Done, half done

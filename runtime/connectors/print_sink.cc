@@ -1,11 +1,14 @@
 #include "runtime/connectors/print_sink.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "runtime/connectors/connector_error.h"
 #include "runtime/connectors/sink_operator.h"
+#include "runtime/operators/permanent_failure.h"
 
 namespace freshet {
 
@@ -30,11 +33,11 @@ class PrintWriter final : public Operator {
       throw;
     }
     lines_.push_back('\n');
-    if (lines_.size() >= kBufferBytes || now - oldest_ >= kDelayMax) throw_if_error(write());
+    if (lines_.size() >= kBufferBytes || now - oldest_ >= kDelayMax) write_or_throw();
   }
 
   bool finish() override {
-    throw_if_error(write());
+    write_or_throw();
     return true;
   }
 
@@ -48,9 +51,27 @@ class PrintWriter final : public Operator {
   Status write() {
     const size_t written = std::fwrite(lines_.data(), 1, lines_.size(), stdout);
     const bool complete = written == lines_.size() && std::fflush(stdout) == 0;
+    const int error = errno;
     lines_.clear();
     if (complete) return Status();
-    return unavailable(std::string("standard output cannot be written: ") + std::strerror(errno));
+    const std::string message =
+        std::string("standard output cannot be written: ") + std::strerror(error);
+    return may_heal() ? unavailable(message) : failed_precondition(message);
+  }
+
+  void write_or_throw() {
+    const Status written = write();
+    if (written.code() == StatusCode::kFailedPrecondition) {
+      throw PermanentFailure(written.message());
+    }
+    throw_if_error(written);
+  }
+
+  /// The disk of a file may get room again. A pipe without a reader stays so, and so does what is
+  /// closed; and a restart would print all lines once more.
+  static bool may_heal() {
+    struct stat info {};
+    return ::fstat(::fileno(stdout), &info) == 0 && S_ISREG(info.st_mode);
   }
 
   ErasedLineFormat format_;

@@ -12,6 +12,7 @@ class SinkFactory final : public OperatorFactory {
   std::unique_ptr<Committer> make_committer() const override {
     return parts_.committer ? parts_.committer() : nullptr;
   }
+  std::string owned() const override { return parts_.owned; }
   Status check(const JobId& job, FileSystem& files) const override {
     return parts_.check ? parts_.check(job, files) : Status();
   }

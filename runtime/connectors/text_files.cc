@@ -106,6 +106,14 @@ Status check_readable(const std::vector<std::string>& patterns, FileSystem& file
                       "leave it out",
                       file.path, opened.status().message()));
     }
+    if (file.size_bytes != 0) continue;
+    char first = 0;
+    const auto got = (*opened)->read(0, &first, 1);
+    if (!got.ok() || *got == 0) continue;
+    return invalid_argument(
+        fmt::format("input '{}' has content but no size, as files of the kernel have: copy it to a "
+                    "regular file and read that",
+                    file.path));
   }
   return Status();
 }

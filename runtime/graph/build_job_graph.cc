@@ -30,6 +30,7 @@ class Builder {
     RETURN_IF_ERROR(resolve_operators());
     RETURN_IF_ERROR(check_edges());
     RETURN_IF_ERROR(check_operators());
+    RETURN_IF_ERROR(check_owned());
     RETURN_IF_ERROR(order_operators());
     chain();
     make_vertices();
@@ -45,6 +46,7 @@ class Builder {
   Status check_edge(const LogicalEdge&) const;
   Status check_edges();
   Status check_operators() const;
+  Status check_owned() const;
   Status order_operators();
   bool chainable(const LogicalEdge&) const;
   void chain();
@@ -175,6 +177,18 @@ Status Builder::check_operators() const {
       return invalid_argument("the records of " + quoted(one) +
                               " go nowhere: there is no sink behind it; add .sink_to(...)");
     }
+  }
+  return Status();
+}
+
+Status Builder::check_owned() const {
+  std::map<std::string, const LogicalOperator*> owners;
+  for (const LogicalOperator& one : graph_.operators) {
+    if (one.owned.empty()) continue;
+    const auto [owner, inserted] = owners.emplace(one.owned, &one);
+    if (inserted) continue;
+    return invalid_argument("operators '" + owner->second->name + "' and '" + one.name +
+                            "' both want " + one.owned + "; give each its own");
   }
   return Status();
 }

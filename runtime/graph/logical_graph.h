@@ -28,6 +28,7 @@ struct LogicalOperator {
   bool coordinator = false;  // A hidden task of parallelism 1: a split enumerator.
   bool blocking = false;     // Wants a thread of its own.
   Chaining chaining = Chaining::kAlways;
+  std::string owned;  // See OperatorFactory::owned(). No part of the fingerprint.
   std::string slot_sharing_group = "default";
 };
 

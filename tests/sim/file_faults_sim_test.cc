@@ -63,7 +63,7 @@ TEST_F(FileFaultsSimTest, JobGoesOnWhenFullDisksOfHostsHaveSpaceAgain) {
 TEST_F(FileFaultsSimTest, JobWhoseOutputHasNoSpaceForEverFailsWithItsPath) {
   SimRun run(word_count_job(), {.seed = 13});
   run.world().shared().fill(kForEver);
-  expect_failed_without_result(run, "/shared/.out.");  // Where it is prepared.
+  expect_failed_without_result(run, "output '/shared/out' cannot be made");
   EXPECT_THAT(run.cluster().job_cause().message(), HasSubstr("No space left"));
 }
 

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
 #include <stdexcept>
 
 #include "runtime/base/memory_file_system.h"
@@ -8,6 +11,7 @@
 #include "runtime/connectors/discard_sink.h"
 #include "runtime/connectors/file_sink.h"
 #include "runtime/connectors/print_sink.h"
+#include "runtime/operators/permanent_failure.h"
 #include "tests/unit/connectors/connector_harness.h"
 
 namespace freshet {
@@ -84,6 +88,42 @@ TEST_F(FileSinkTest, CommitsTheSameFileAgainAfterACrashBeforeTheAnswer) {
   EXPECT_TRUE(commit(first).ok());
   EXPECT_TRUE(commit(second).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
+}
+
+TEST_F(FileSinkTest, OwnsItsDirectoryHoweverThatIsWritten) {
+  EXPECT_EQ(factory_->owned(), "output '/out'");
+  EXPECT_EQ(file_sink<std::string>("/a/.././out//").writer->owned(), "output '/out'");
+  EXPECT_EQ(file_sink<std::string>("/").writer->owned(), "output '/'");
+}
+
+TEST_F(FileSinkTest, FailsForGoodInADirectoryThatIsNotItsOwn) {
+  (void)write(0, 0, "of the other job", kOtherJob);
+  EXPECT_THROW((void)write(0, 0, "a"), PermanentFailure);
+  const auto visible = file_sink<std::string>("/visible").writer;
+  files_.put("/visible/mine", "x");
+  EXPECT_THROW(Writer(*visible, files_, 0, 0), PermanentFailure);
+}
+
+TEST_F(FileSinkTest, FailsInTheSameWayWhenItIsExecutedAgain) {
+  const auto files = make_local_file_system();
+  const auto impossible = file_sink<std::string>("/proc/none/out").writer;
+  FakeContext first(*files);
+  const auto open = [&](FakeContext& context) -> std::string {
+    const auto writer = impossible->make();
+    try {
+      writer->open(context, {});
+    } catch (const PermanentFailure& failure) {
+      return std::string("for good: ") + failure.what();
+    } catch (const std::runtime_error& failure) {
+      return failure.what();
+    }
+    return "";
+  };
+  const std::string failure = open(first);
+  EXPECT_EQ(failure.find("output '/proc/none/out' cannot be made"), 0u) << failure;
+  FakeContext again(files_);
+  again.recorded = first.recorded;
+  EXPECT_EQ(open(again), failure);
 }
 
 TEST_F(FileSinkTest, RemovesWhatOlderAttemptsLeft) {
@@ -210,6 +250,7 @@ TEST_F(FileSinkTest, RefusesADirectoryThatCannotBeMadeBeforeTheJobStarts) {
     const Status status = file_sink<std::string>(path).writer->check(kJob, *files);
     EXPECT_NE(status.message().find("output '" + path + "' cannot be made"), std::string::npos)
         << status.message();
+    EXPECT_EQ(status.message().find(".probe-"), std::string::npos) << status.message();
   }
   EXPECT_TRUE(file_sink<std::string>(base + "/a/b/out").writer->check(kJob, *files).ok());
   const auto left = files->list(base);
@@ -327,6 +368,67 @@ TEST(PrintSinkTest, PrintsTheLinesBeforeTheOneThatItsFormatterRefuses) {
     EXPECT_THROW(writer.write("bad"), std::runtime_error);
   }
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "half good\n");
+}
+
+/// Standard output is `file` while this lives.
+class Redirection {
+ public:
+  explicit Redirection(std::FILE* file) : before_(::dup(STDOUT_FILENO)) {
+    std::fflush(stdout);
+    EXPECT_EQ(::dup2(::fileno(file), STDOUT_FILENO), STDOUT_FILENO);
+    std::fclose(file);
+  }
+  ~Redirection() {
+    std::clearerr(stdout);
+    EXPECT_EQ(::dup2(before_, STDOUT_FILENO), STDOUT_FILENO);
+    ::close(before_);
+  }
+
+ private:
+  const int before_;
+};
+
+TEST(PrintSinkTest, FailsForGoodWhereNobodyCanEverRead) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>().writer;
+  const auto pipe_without_reader = [] {
+    int ends[2] = {};
+    EXPECT_EQ(::pipe(ends), 0);
+    ::close(ends[0]);
+    return ::fdopen(ends[1], "w");
+  };
+  std::signal(SIGPIPE, SIG_IGN);
+  for (std::FILE* file :
+       {std::fopen("/dev/full", "w"), pipe_without_reader(), std::fopen("/dev/null", "r")}) {
+    Redirection redirection(file);
+    Writer writer(*factory, files, 0, 0);
+    writer.write("a");
+    EXPECT_THROW((void)writer.end(), PermanentFailure);
+  }
+}
+
+TEST(PrintSinkTest, TriesAgainWhereADiskMayGetRoom) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>().writer;
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit nothing{0, before.rlim_max};
+  std::FILE* const full = std::tmpfile();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &nothing), 0);
+  {
+    Redirection redirection(full);
+    Writer writer(*factory, files, 0, 0);
+    writer.write("a");
+    try {
+      (void)writer.end();
+      ADD_FAILURE() << "written to a full disk";
+    } catch (const PermanentFailure&) {
+      ADD_FAILURE() << "given up";
+    } catch (const std::runtime_error&) {
+    }
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 struct Point {

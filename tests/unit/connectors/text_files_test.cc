@@ -169,6 +169,17 @@ TEST(TextFilesTest, FailsWithThePathWhenAFileShrinksOrVanishes) {
       << gone;
 }
 
+TEST(TextFilesTest, RefusesAFileWithContentAndWithoutASize) {
+  const auto files = make_local_file_system();
+  const Status status = text_files({"/proc/self/status"}).enumerator->check(JobId(), *files);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("'/proc/self/status' has content but no size"), std::string::npos)
+      << status.message();
+  MemoryFileSystem memory;
+  memory.put("/in/empty", "");
+  EXPECT_TRUE(text_files({"/in/empty"}).enumerator->check(JobId(), memory).ok());
+}
+
 TEST(TextFilesTest, RefusesMissingInputBeforeTheJobStarts) {
   MemoryFileSystem files;
   files.put("/in/a", "one\n");

@@ -148,6 +148,14 @@ TEST(BuildJobGraphTest, RefusesByNameAndSaysWhatToDo) {
   no_input.at(map).inputs = 2;
   EXPECT_THAT(refusal(no_input.graph), HasSubstr("not connected"));
 
+  GraphSketch one_place = valid;
+  one_place.at(sink).owned = "output '/out'";
+  one_place.at(one_place.sink(map, Partitioning::kRebalance)).owned = "output '/other'";
+  EXPECT_TRUE(build_job_graph(one_place.graph, four()).ok());
+  one_place.at(one_place.sink(map, Partitioning::kRebalance)).owned = "output '/out'";
+  EXPECT_THAT(refusal(one_place.graph), AllOf(HasSubstr("'operator-3' and 'operator-5'"),
+                                              HasSubstr("both want output '/out'")));
+
   GraphSketch bad_name = valid;
   bad_name.at(map).name = "\xff";
   EXPECT_THAT(refusal(bad_name.graph), HasSubstr("UTF-8"));
