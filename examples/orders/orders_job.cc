@@ -70,6 +70,9 @@ FRESHET_JOB(orders) {
           .name("parse orders");
   const std::string output = env.arguments().text_or(
       "output", "", "directory to make for the results; without it they are printed");
+  if (output.empty() && env.arguments().given("output")) {
+    env.arguments().refuse("--output needs the name of a directory");
+  }
 
   customers.union_with(orders_placed)
       .key_by(orders::customer_id)

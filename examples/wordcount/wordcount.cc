@@ -37,10 +37,13 @@ std::vector<std::string> built_in_text() {
 freshet::DataStream<std::string> read_lines(freshet::Environment& env) {
   freshet::Arguments& arguments = env.arguments();
   const auto input = arguments.optional_list(
-      "input", "files, directories or patterns to read; without it a built-in text is counted");
+      "input",
+      "files, directories or patterns to read; without it a built-in text is counted. Of a "
+      "directory its own files are read, 'DIR/**' reads those below, too; names that begin with "
+      "'.' or '_' are skipped");
   if (!input.empty()) return env.from_source(freshet::text_files(env.paths(input)));
   if (arguments.given("input")) {
-    throw freshet::UsageError("--input needs at least one file, directory or pattern");
+    arguments.refuse("--input needs at least one file, directory or pattern");
   }
   return env.from_source(freshet::elements(built_in_text()), "built-in text");
 }
@@ -59,8 +62,11 @@ std::shared_ptr<freshet::DiscardedRecords> counter() {
 freshet::Sink<WordCount> sink(freshet::Environment& env) {
   const std::string output = env.arguments().text_or(
       "output", "", "directory to make for the results; without it they are printed");
+  if (output.empty() && env.arguments().given("output")) {
+    env.arguments().refuse("--output needs the name of a directory");
+  }
   if (env.arguments().flag("discard", "counts the results and drops them")) {
-    if (!output.empty()) throw freshet::UsageError("--discard leaves nothing for --output");
+    if (!output.empty()) env.arguments().refuse("--discard leaves nothing for --output");
     return freshet::discard_sink<WordCount>(counter());
   }
   return output.empty() ? freshet::print_sink<WordCount>(append_line)

@@ -24,9 +24,9 @@ Arguments::Arguments(const std::vector<std::string>& arguments) {
 
 std::vector<std::string> Arguments::list(const std::string& name, const std::string& meaning) {
   const std::vector<std::string>* values = find(name, " VALUE...", meaning);
-  if (values == nullptr) refuse("option --" + name + " is missing");
-  if (values->empty()) refuse("option --" + name + " needs a value");
-  return *values;
+  if (values != nullptr && !values->empty()) return *values;
+  refuse("option --" + name + (values == nullptr ? " is missing" : " needs a value"));
+  return {""};
 }
 
 std::vector<std::string> Arguments::optional_list(const std::string& name,
@@ -37,8 +37,9 @@ std::vector<std::string> Arguments::optional_list(const std::string& name,
 
 std::string Arguments::text(const std::string& name, const std::string& meaning) {
   std::optional<std::string> value = one_value(name, meaning);
-  if (!value) refuse("option --" + name + " is missing");
-  return *std::move(value);
+  if (value) return *std::move(value);
+  refuse("option --" + name + " is missing");
+  return "";
 }
 
 std::string Arguments::text_or(const std::string& name, const std::string& otherwise,
@@ -49,12 +50,13 @@ std::string Arguments::text_or(const std::string& name, const std::string& other
 int64_t Arguments::integer(const std::string& name, const std::string& meaning, int64_t minimum,
                            int64_t maximum) {
   const std::string digits = text(name, meaning);
-  int64_t value = 0;
+  int64_t value = minimum;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || value < minimum ||
       value > maximum) {
     refuse("option --" + name + " is '" + digits + "', not a whole number from " +
            std::to_string(minimum) + " to " + std::to_string(maximum));
+    return minimum;
   }
   return value;
 }
@@ -74,11 +76,30 @@ bool Arguments::flag(const std::string& name, const std::string& meaning) {
   return true;
 }
 
-void Arguments::check_all_known() const {
+void Arguments::refuse(const std::string& what) {
+  if (refused_.empty()) refused_ = what;
+}
+
+void Arguments::throw_if_refused() const {
+  if (given("help") && !known_.contains("help")) throw HelpRequest(usage());
+  if (!refused_.empty()) throw UsageError(refused_ + "; " + usage());
+}
+
+void Arguments::check_all_known() {
   for (const auto& [name, values] : given_) {
-    if (!known_.contains(name)) refuse("there is no option --" + name);
+    if (known_.contains(name)) continue;
+    const std::string unknown = "there is no option --" + name;
+    refused_ += (refused_.empty() ? "" : ", and ") + unknown;
   }
   if (!stray_.empty()) refuse("'" + stray_.front() + "' does not follow an option");
+  throw_if_refused();
+}
+
+std::string Arguments::usage() const {
+  if (known_.empty()) return "the job has no options";
+  std::string text = "the job's options:";
+  for (const auto& [name, known] : known_) text += "\n  " + known.usage + "  " + known.meaning;
+  return text;
 }
 
 const std::vector<std::string>* Arguments::find(const std::string& name, const char* values,
@@ -92,24 +113,9 @@ std::optional<std::string> Arguments::one_value(const std::string& name,
                                                 const std::string& meaning) {
   const std::vector<std::string>* values = find(name, " VALUE", meaning);
   if (values == nullptr) return std::nullopt;
-  if (values->size() != 1) {
-    refuse("option --" + name + " takes one value, not " + std::to_string(values->size()));
-  }
-  return values->front();
-}
-
-void Arguments::refuse(const std::string& what) const {
-  std::string text = what;
-  std::string unknown;
-  for (const auto& [name, values] : given_) {
-    if (!known_.contains(name) && what.find("--" + name) == std::string::npos) {
-      unknown += " --" + name;
-    }
-  }
-  if (!unknown.empty()) text += " (not known so far:" + unknown + ")";
-  text += known_.empty() ? "; the job has no options" : "; the job's options:";
-  for (const auto& [name, known] : known_) text += "\n  " + known.usage + "  " + known.meaning;
-  throw UsageError(text);
+  if (values->size() == 1) return values->front();
+  refuse("option --" + name + " takes one value, not " + std::to_string(values->size()));
+  return "";
 }
 
 }  // namespace freshet

@@ -10,8 +10,10 @@ namespace freshet {
 
 /// The job's own arguments: `--input a b`, `--output=DIR`, `--updates`. An option takes all values
 /// up to the next one; after a lone `--` everything is a value. Each function says once what an
-/// option is; what was given and never asked for is refused when the builder has ended. Throws
-/// UsageError that names the option and lists the known ones.
+/// option is. When something is wrong it gives a stand-in (an empty text, a list of one, the least
+/// number that is allowed), so that the builder goes on and names its other options, too: the job
+/// is refused when the builder has ended, with the first thing that was wrong and all options. What
+/// was given and never asked for is wrong as well.
 class Arguments {
  public:
   explicit Arguments(const std::vector<std::string>& arguments);
@@ -37,8 +39,14 @@ class Arguments {
   /// Whether the option was given at all, with or without values. Does not make it known.
   bool given(const std::string& name) const { return given_.contains(name); }
 
-  /// Refuses what no function above asked for. Called when the builder has ended.
-  void check_all_known() const;
+  /// For what only the job can know: has it refused when the builder has ended.
+  void refuse(const std::string& what);
+
+  /// For who runs the builder, when that has ended or thrown. Throws HelpRequest when `--help` was
+  /// given and is no option of the job, and UsageError when something was wrong.
+  void throw_if_refused() const;
+  /// The same; what no function above asked for is wrong, too.
+  void check_all_known();
 
  private:
   struct Known {
@@ -50,11 +58,12 @@ class Arguments {
   const std::vector<std::string>* find(const std::string& name, const char* values,
                                        const std::string& meaning);
   std::optional<std::string> one_value(const std::string& name, const std::string& meaning);
-  [[noreturn]] void refuse(const std::string& what) const;
+  std::string usage() const;
 
   std::map<std::string, std::vector<std::string>> given_;
   std::vector<std::string> stray_;      // Values before the first option.
   std::map<std::string, Known> known_;  // By name.
+  std::string refused_;                 // The first thing that was wrong.
 };
 
 }  // namespace freshet

@@ -38,6 +38,16 @@ bool same(const BuiltJob& first, const BuiltJob& second) {
          });
 }
 
+/// What is wrong with the arguments explains what a builder throws after it was given a stand-in.
+void run_builder(const std::function<void(Environment&)>& builder, Environment& environment) {
+  try {
+    builder(environment);
+  } catch (...) {
+    environment.arguments().throw_if_refused();
+    throw;
+  }
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const BuiltJob>> build_job(const std::string& name,
@@ -46,10 +56,12 @@ Result<std::shared_ptr<const BuiltJob>> build_job(const std::string& name,
   const std::string job = "job '" + name + "'";
   try {
     Environment environment(name, options);
-    builder(environment);
+    run_builder(builder, environment);
     auto built = environment.finish();
     if (!built.ok()) return built.status().with_context(job);
     return built;
+  } catch (const HelpRequest& request) {
+    return aborted(job + ": " + request.what());
   } catch (const UsageError& error) {
     return invalid_argument(job + ": " + error.what());
   } catch (const std::exception& error) {

@@ -61,6 +61,35 @@ TEST(ArgumentsTest, HintsAtAMisspeltNameWhenARequiredOptionIsMissing) {
   EXPECT_TRUE(contains(text, "--inptu")) << text;
 }
 
+TEST(ArgumentsTest, ListsTheOptionsThatAreAskedForAfterTheOneThatIsWrong) {
+  const std::string text =
+      refusal({"--fast=false", "--size", "1", "--n", "x"}, [](Arguments& arguments) {
+        EXPECT_TRUE(arguments.flag("fast", "quickly"));
+        EXPECT_EQ(arguments.text("where", "a place"), "");
+        EXPECT_EQ(arguments.list("what", "things"), Texts{""});
+        EXPECT_EQ(arguments.integer("n", "a number", 3), 3);
+        arguments.integer("size", "its size");
+      });
+  EXPECT_EQ(text,
+            "option --fast takes no value, but 'false' follows it; the job's options:\n"
+            "  --fast  quickly\n  --n VALUE  a number\n  --size VALUE  its size\n"
+            "  --what VALUE...  things\n  --where VALUE  a place");
+}
+
+TEST(ArgumentsTest, AnswersARequestForHelpWhateverElseIsWrong) {
+  Arguments arguments({"--help", "--n"});
+  arguments.integer("n", "a number");
+  try {
+    arguments.check_all_known();
+    ADD_FAILURE() << "no help";
+  } catch (const HelpRequest& request) {
+    EXPECT_STREQ(request.what(), "the job's options:\n  --n VALUE  a number");
+  }
+  Arguments own({"--help"});
+  EXPECT_TRUE(own.flag("help", "of the job itself"));
+  EXPECT_NO_THROW(own.check_all_known());
+}
+
 TEST(ArgumentsTest, RefusesWhatDoesNotFit) {
   const auto text = [](Arguments& a) { a.text("x", ""); };
   EXPECT_TRUE(contains(refusal({}, text), "--x is missing"));
@@ -69,6 +98,7 @@ TEST(ArgumentsTest, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(contains(refusal({"stray"}, [](Arguments&) {}), "'stray'"));
   EXPECT_TRUE(contains(refusal({"--f", "1"}, [](Arguments& a) { a.flag("f", ""); }), "no value"));
   EXPECT_TRUE(contains(refusal({"--l"}, [](Arguments& a) { a.list("l", ""); }), "needs a value"));
+  EXPECT_TRUE(contains(refusal({}, [](Arguments& a) { a.refuse("not today"); }), "not today"));
   const auto small = [](Arguments& a) { a.integer("n", "", 1, 10); };
   for (const char* bad : {"0", "11", "1x", "", " 1", "1e3", "99999999999999999999"}) {
     EXPECT_TRUE(contains(refusal({"--n", bad}, small), "from 1 to 10")) << bad;
