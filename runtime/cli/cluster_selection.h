@@ -18,6 +18,9 @@ struct ClusterSelection {
   std::string secret;
 
   void add_options(CLI::App& parser);
+  bool is_given() const {
+    return !cluster.empty() || !job_manager.empty() || !state_directory.empty();
+  }
 
   /// Without either: the cluster called `default` if there is one, else the default port on
   /// loopback.

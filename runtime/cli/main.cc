@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
+#include <system_error>
 
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/version.h"
 #include "runtime/cli/command.h"
 
@@ -100,10 +103,26 @@ int run(std::vector<std::string> arguments) {
   return kExitUsage;
 }
 
+/// fmt and the standard library throw when standard output or standard error takes nothing.
+int run_and_flush(std::vector<std::string> arguments) {
+  int code = kExitFailed;
+  bool thrown = false;
+  try {
+    code = run(std::move(arguments));
+  } catch (const std::system_error&) {
+    thrown = true;
+  }
+  const Status flushed = flush_standard_output();
+  if (flushed.ok() && !thrown) return code;
+  if (!flushed.ok()) std::fprintf(stderr, "freshet: %s\n", flushed.message().c_str());
+  return code == kExitOk ? kExitFailed : code;
+}
+
 }  // namespace
 
 }  // namespace freshet::cli
 
 int main(int count, char** values) {
-  return freshet::cli::run(std::vector<std::string>(values + 1, values + count));
+  freshet::occupy_closed_standard_streams();
+  return freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));
 }

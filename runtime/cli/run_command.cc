@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "runtime/api/built_job.h"
@@ -59,6 +60,11 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
     return invalid_argument(
         "--local ends with the command, so it cannot be detached: leave out -d or --local");
   }
+  if (options.local && options.cluster.is_given()) {
+    return invalid_argument(
+        "--local runs the job without a cluster: leave out --local, or --cluster, --jobmanager and "
+        "--state-dir");
+  }
   if (!options.local) return refuse_settings_of_processes(configuration);
   for (const ConfigKey* key :
        {&config::kTaskSlots, &config::kBindHost, &config::kRpcPort, &config::kDataPort}) {
@@ -114,7 +120,9 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
 /// a line.
 void show_errors(void* /*context*/, LogLevel level, std::string_view line) {
   const bool error = level == LogLevel::kError && !line.starts_with("job_failed");
-  if (error || line.starts_with("fault_never_fired")) fmt::print(stderr, "{}\n", line);
+  if (error || line.starts_with("fault_never_fired")) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  }
 }
 
 int run_local(const RunOptions& options, const Configuration& configuration,
@@ -168,6 +176,10 @@ int run(const RunOptions& options) {
   const auto build = build_options(options, *configuration);
   if (!build.ok()) return report(build.status());
   const auto job = prepare(options, *build, *configuration);
+  if (job.status().code() == StatusCode::kAborted) {  // The job was asked for its options.
+    fmt::print("{}\n", job.status().message());
+    return kExitOk;
+  }
   if (!job.ok()) return fail(job.status());
   return options.local ? run_local(options, *configuration, *job)
                        : run_on_cluster(options, *configuration, *job);
@@ -198,7 +210,8 @@ void add_run_command(CLI::App& parser, const Invocation& invocation,
   add_settings(*run_parser, options->settings);
   run_parser->footer(
       "Examples:\n  freshet run jobs/wordcount.so -p 4 -- --input 'docs/*.txt' --output counts\n"
-      "  freshet run --local jobs/wordcount.so -- --input README.md --output counts");
+      "  freshet run --local jobs/wordcount.so -- --input README.md --output counts\n"
+      "'freshet run MODULE -- --help' shows the options of a job.");
   commands.push_back({run_parser, [options] { return run(*options); }});
 }
 

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "network/asio_transport.h"
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
@@ -107,6 +109,12 @@ TEST_F(BadInputTest, RefusesAnOutputDirectoryThatExistsAndLeavesItAlone) {
       "/bin/sh", {"-c", "mkdir " + output_ + " && cp " + (directory_ / "keep") + " " + output_});
   ASSERT_EQ(made.exit_code, 0);
   expect_failure(count(text_), {output_, "exists"});
+  std::vector<std::string> wide = count(text_);
+  *(std::find(wide.begin(), wide.end(), "-p") + 1) = "4";  // Most sinks are where nobody checks.
+  const Outcome outcome = cluster_->run(wide);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("exists already"));
+  EXPECT_THAT(outcome.errors, Not(HasSubstr("restart")));
   EXPECT_EQ(read_file(output_ + "/keep"), "mine");
   EXPECT_EQ(read_lines(output_), std::vector<std::string>{"mine"});
 }
@@ -162,6 +170,67 @@ TEST_F(BadInputTest, RestartsAJobThatFailsOnceAndGivesTheExactResult) {
 
 TEST_F(BadInputTest, RefusesAnOptionThatTheJobDoesNotKnow) {
   expect_failure({job_module("wordcount"), "--", "--inputs", text_}, {"--inputs"});
+}
+
+TEST_F(BadInputTest, ListsAllOptionsOfTheJobWhateverIsWrongFirst) {
+  const std::vector<std::string> all = {"--input", "--output", "--discard", "--updates"};
+  expect_failure({job_module("wordcount"), "--", "--discard=false"}, all);
+  expect_failure({job_module("wordcount"), "--", "--output", ""}, all);
+}
+
+TEST_F(BadInputTest, ShowsTheOptionsOfAJobThatIsAskedForHelp) {
+  const Outcome outcome = cluster_->run({job_module("wordcount"), "--", "--help"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_THAT(outcome.output, HasSubstr("job 'wordcount': the job's options:\n  --discard  "));
+  EXPECT_THAT(outcome.output, HasSubstr("'DIR/**' reads those below"));
+}
+
+TEST_F(BadInputTest, RefusesTwoSinksForOneDirectory) {
+  expect_failure({test_job("failing"), "--", "--where", "two-sinks", "--output", output_},
+                 {"operators 'second sink' and 'files' both want output '" + output_ + "'"});
+  EXPECT_FALSE(exists(output_));
+}
+
+TEST_F(BadInputTest, RefusesInputOfTheKernelThatHasNoSize) {
+  expect_failure(count("/proc/self/status"), {"'/proc/self/status' has content but no size"});
+  EXPECT_FALSE(exists(output_));
+}
+
+TEST_F(BadInputTest, RefusesAClusterForAJobThatRunsInOneProcess) {
+  for (const char* option : {"--cluster", "--jobmanager", "--state-dir"}) {
+    const Outcome outcome =
+        run_freshet({"run", "--local", option, "127.0.0.1:1", job_module("wordcount")});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("without a cluster"));
+  }
+}
+
+TEST_F(BadInputTest, SaysWhenNobodyTakesItsOutput) {
+  const std::string list = std::string(FRESHET_BINARY) + " list --state-dir " +
+                           cluster_->state_directory() + " --cluster " + cluster_->name();
+  const std::string binary = FRESHET_BINARY;
+  for (const std::string& command : {list, binary + " --help", binary + " --version"}) {
+    for (const char* where : {" >/dev/full", " >&-"}) {
+      const Outcome outcome = run_program("/bin/sh", {"-c", command + where});
+      EXPECT_EQ(outcome.exit_code, 1) << command << where;
+      EXPECT_THAT(outcome.errors, HasSubstr("freshet: standard output cannot be written"))
+          << command << where;
+    }
+    EXPECT_EQ(run_program("/bin/sh", {"-c", command + " 2>&-"}).exit_code, 0);
+  }
+  EXPECT_EQ(run_program("/bin/sh", {"-c", binary + " nonsense 2>&-"}).exit_code, 1);
+}
+
+TEST_F(BadInputTest, FailsAtOnceWhenNobodyReadsWhatAJobPrints) {
+  const std::string run = std::string(FRESHET_BINARY) + " run --local " + job_module("wordcount");
+  for (const char* where : {" >/dev/full", " >&-", " | true"}) {
+    const std::string pipe = "set -o pipefail; " + run + where;
+    const Outcome outcome = run_program("/bin/bash", {"-c", pipe});
+    EXPECT_EQ(outcome.exit_code, 1) << where << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("standard output cannot be written")) << where;
+    EXPECT_THAT(outcome.errors, Not(HasSubstr("restart"))) << where;
+  }
 }
 
 TEST_F(BadInputTest, RefusesAnUnknownOptionOfItsOwnAsWrongUsage) {

@@ -1,5 +1,6 @@
 // Fails where --where says: build, build-differently, open, map (at number --at), or map-once,
 // which fails only while the directory --once could be made, so that the second attempt succeeds.
+// two-sinks: in two ways to write the same directory.
 
 #include <filesystem>
 #include <stdexcept>
@@ -50,8 +51,8 @@ int builds() {
 FRESHET_JOB(failing) {
   freshet::Arguments& arguments = env.arguments();
   Failure failure;
-  failure.where =
-      arguments.text("where", "build, build-differently, open, map, map-once or nowhere");
+  failure.where = arguments.text(
+      "where", "build, build-differently, two-sinks, open, map, map-once or nowhere");
   failure.at = arguments.integer_or("at", 500, "the number that fails");
   failure.once = env.path(arguments.text_or("once", "", "directory that remembers the failure"));
   const std::string output = env.path(arguments.text("output", "directory to make"));
@@ -60,6 +61,10 @@ FRESHET_JOB(failing) {
   auto numbers = env.from_source(freshet::sequence(1, 1000));
   if (failure.where == "build-differently" && builds() % 2 == 0) {
     numbers = numbers.filter([](int64_t) { return true; });
+  }
+  if (failure.where == "two-sinks") {
+    numbers.sink_to(freshet::file_sink<int64_t>(output + "/../" + output.substr(output.rfind('/'))))
+        .name("second sink");
   }
   numbers
       .map([failure](int64_t number) {
