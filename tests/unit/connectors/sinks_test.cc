@@ -108,7 +108,7 @@ TEST_F(FileSinkTest, FailsInTheSameWayWhenItIsExecutedAgain) {
   const auto files = make_local_file_system();
   const auto impossible = file_sink<std::string>("/proc/none/out").writer;
   FakeContext first(*files);
-  const auto open = [&](FakeContext& context) -> std::string {
+  const auto failure_of = [&](FakeContext& context) -> std::string {
     const auto writer = impossible->make();
     try {
       writer->open(context, {});
@@ -119,11 +119,11 @@ TEST_F(FileSinkTest, FailsInTheSameWayWhenItIsExecutedAgain) {
     }
     return "";
   };
-  const std::string failure = open(first);
+  const std::string failure = failure_of(first);
   EXPECT_EQ(failure.find("output '/proc/none/out' cannot be made"), 0u) << failure;
   FakeContext again(files_);
   again.recorded = first.recorded;
-  EXPECT_EQ(open(again), failure);
+  EXPECT_EQ(failure_of(again), failure);
 }
 
 TEST_F(FileSinkTest, RemovesWhatOlderAttemptsLeft) {
