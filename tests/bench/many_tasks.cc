@@ -27,8 +27,9 @@ constexpr uint32_t kBaselineParallelism = 2;
 struct Options {
   uint32_t parallelism = 500;
   std::vector<uint32_t> task_managers = {1, 2};
-  uint64_t records = 20'000'000;
+  uint64_t records = 50'000'000;
   std::string network_memory = "256 mb";
+  uint32_t buffer_timeout_ms = 100;
   uint32_t repeat = 3;
 };
 
@@ -95,9 +96,11 @@ class JobRun {
 
   Status run_job() {
     const TimePoint begin = testing::monotonic_now();
-    FreshetProcess run(cluster_.command("run", {std::string(FRESHET_BENCH_JOBS) + "/all_to_all.so",
-                                                "-p", std::to_string(parallelism_), "--",
-                                                "--records", std::to_string(options_.records)}));
+    FreshetProcess run(cluster_.command(
+        "run",
+        {std::string(FRESHET_BENCH_JOBS) + "/all_to_all.so", "-p", std::to_string(parallelism_),
+         "-D", fmt::format("execution.buffer-timeout.interval={} ms", options_.buffer_timeout_ms),
+         "--", "--records", std::to_string(options_.records)}));
     std::optional<int> exit_code;
     while (!(exit_code = run.wait(kSample))) {
       RETURN_IF_ERROR(check_interrupted());
@@ -191,6 +194,9 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1'000, 2'000'000'000))
       ->capture_default_str();
   app.add_option("--network-memory", options.network_memory, "segment pool of each TaskManager")
+      ->capture_default_str();
+  app.add_option("--buffer-timeout-ms", options.buffer_timeout_ms, "of the job")
+      ->check(CLI::Range(0, 60'000))
       ->capture_default_str();
   app.add_option("--repeat", options.repeat, "runs of which the median counts")
       ->check(CLI::Range(1, 1000))
