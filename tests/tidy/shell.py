@@ -9,12 +9,16 @@ import sys
 SKIPPED = 77
 
 
+def is_script(path):
+    return path.is_file() and path.read_bytes().startswith(b"#!")
+
+
 def main(root):
     program = shutil.which("shellcheck")
     if program is None:
         print("no shellcheck: install the group `extra` of scripts/packages")
         return SKIPPED
-    files = [str(path) for folder in ("scripts", ".ci") for path in sorted((root / folder).iterdir()) if path.is_file()]
+    files = [str(path) for folder in ("scripts", ".ci") for path in sorted((root / folder).iterdir()) if is_script(path)]
     return subprocess.run([program, "--external-sources", *files], cwd=root).returncode
 
 
