@@ -126,6 +126,8 @@ Status OutputDirectory::refuse_what_is_visible() const {
     if (!entries.ok()) {
       const auto info = files_.info(path_);
       if (!info.ok() && info.status().code() == StatusCode::kNotFound) return Status();
+      const bool new_now = entries.status().code() == StatusCode::kNotFound;
+      if (new_now && info.ok() && info->is_directory) continue;
       if (!info.ok() || info->is_directory) {
         return entries.status().with_context(fmt::format("output '{}'", path_));
       }

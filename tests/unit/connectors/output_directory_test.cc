@@ -316,6 +316,27 @@ TEST_F(OutputDirectoryTest, IsClaimedWhileAnotherSubtaskGivesUp) {
   }
 }
 
+TEST_F(OutputDirectoryTest, IsCheckedAndClaimedWhileAnotherSubtaskClaims) {
+  for (const bool check : {true, false}) {
+    for (int at = 1; at < kOperationsMax; at++) {
+      SCOPED_TRACE((check ? "check at operation " : "claim at operation ") + std::to_string(at));
+      MemoryFileSystem files;
+      ASSERT_TRUE(files.create_directories("/data").ok());
+      Status other = internal_error("did not run");
+      ProcessFiles process(files, at,
+                           [&] { other = OutputDirectory(kPath, kJob, files).claim(0, 1); });
+      OutputDirectory output(kPath, kJob, process);
+      const Status one = check ? output.check() : output.claim(0, 0);
+      EXPECT_TRUE(one.ok()) << one.to_string();
+      if (!process.reached()) {
+        EXPECT_GT(at, 5);
+        break;
+      }
+      EXPECT_TRUE(other.ok()) << other.to_string();
+    }
+  }
+}
+
 TEST_F(OutputDirectoryTest, IsClaimedByOneOfTwoJobs) {
   for (int at = 1; at < kOperationsMax; at++) {
     SCOPED_TRACE("at operation " + std::to_string(at));
