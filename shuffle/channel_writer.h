@@ -53,7 +53,6 @@ class ChannelWriter {
   bool has_unflushed() const { return used() != 0; }
   uint64_t elements() const { return first_element_ + open_.records; }
   uint64_t hash() const { return hash_; }
-  uint32_t block_bytes() const { return block_bytes_; }
 
   /// For records that are written in place without this class.
   RecordOutput::OpenBlock* open() { return &open_; }

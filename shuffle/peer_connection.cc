@@ -95,7 +95,7 @@ void PeerConnection::detach(uint32_t attachment) {
   pump();
 }
 
-void PeerConnection::give_credit(const std::vector<CreditReturn>& credits) {
+void PeerConnection::give_credit(std::span<const CreditReturn> credits) {
   {
     MutexLock lock(mutex_);
     if (closed_) return;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ class PeerConnection final : public ConnectionHandler,
 
   /// Nothing comes for the gate after the call, but what is being handled on another thread.
   void detach(uint32_t attachment);
-  void give_credit(const std::vector<CreditReturn>& credits);
+  void give_credit(std::span<const CreditReturn> credits);
   void close();
 
   Status on_bytes(std::string_view bytes) override;

@@ -87,9 +87,9 @@ void GateReader::collect_credit(const GateChannel& channel) {
 void GateReader::flush_credit() {
   if (credits_.empty()) return;
   credit_bytes_ = 0;
-  const std::vector<CreditReturn> credits = std::exchange(credits_, {});
+  std::vector<CreditReturn> credits = std::exchange(credits_, {});
   options_.inbox->add_credit(credits);
-  options_.return_credit(credits);
+  options_.return_credit(std::move(credits));
 }
 
 std::optional<uint32_t> GateReader::next_ready() {
@@ -250,8 +250,8 @@ PipelinedGate::PipelinedGate(const Options& options, Context context)
   reader.local_reader = [this](const GateInbox::Source& source) {
     return ways_[source.index].local.get();
   };
-  reader.return_credit = [this](const std::vector<CreditReturn>& credits) {
-    return_credit(credits);
+  reader.return_credit = [this](std::vector<CreditReturn> credits) {
+    return_credit(std::move(credits));
   };
   reader_ = std::make_unique<GateReader>(std::move(reader));
 }
@@ -324,15 +324,16 @@ void PipelinedGate::detach(Way* way) {
   *way = Way();
 }
 
-void PipelinedGate::return_credit(const std::vector<CreditReturn>& credits) {
-  std::vector<std::vector<CreditReturn>> by_source(ways_.size());
-  for (const CreditReturn& credit : credits) {
-    const size_t source = credit.attachment;
-    by_source[source].push_back({ways_[source].remote.attachment, credit.producer, credit.bytes});
-  }
-  for (size_t source = 0; source < by_source.size(); ++source) {
-    const auto& peer = ways_[source].remote.peer;
-    if (peer && !by_source[source].empty()) peer->give_credit(by_source[source]);
+void PipelinedGate::return_credit(std::vector<CreditReturn> credits) {
+  if (ways_.size() > 1) std::ranges::stable_sort(credits, {}, &CreditReturn::attachment);
+  for (auto begin = credits.begin(); begin != credits.end();) {
+    const uint32_t source = begin->attachment;
+    const Remote& remote = ways_[source].remote;
+    auto end = begin;
+    for (; end != credits.end() && end->attachment == source; ++end)
+      end->attachment = remote.attachment;
+    if (remote.peer) remote.peer->give_credit({begin, end});
+    begin = end;
   }
 }
 

@@ -25,7 +25,7 @@ class GateReader {
     std::shared_ptr<GateInbox> inbox;
     // Who reads the producers of a source that is in this process.
     std::function<const ChannelReader*(const GateInbox::Source&)> local_reader;
-    std::function<void(const std::vector<CreditReturn>&)>
+    std::function<void(std::vector<CreditReturn>)>
         return_credit;  // Attachment: index of the source.
   };
 
@@ -146,7 +146,7 @@ class PipelinedGate final : public InputGate {
   Status attach_all();
   Status attach(const ProducerLocation& location, const std::shared_ptr<GateInbox::Source>& source);
   void detach(Way* way);
-  void return_credit(const std::vector<CreditReturn>& credits);
+  void return_credit(std::vector<CreditReturn> credits);
 
   const Options options_;
   const Context context_;

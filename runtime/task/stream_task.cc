@@ -299,7 +299,10 @@ uint32_t StreamTask::take_element(const Decision& decision) {
   Input& input = inputs_[decision.input];
   const std::optional<Element> element = input.gate->take_from(decision.producer);
   CHECK(element.has_value());
-  if (phase_ == Phase::kDrain) return 1;  // Nobody wants it any more.
+  if (phase_ == Phase::kDrain) {
+    element_.reset();
+    return 1;  // Nobody wants it any more.
+  }
   if (element->kind == ElementKind::kRecord) [[likely]] {
     input.reader->read(element->payload, element->timestamp, *input.receiver);
   } else {

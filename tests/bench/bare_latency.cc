@@ -1,7 +1,5 @@
 #include "tests/bench/bare_latency.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,6 +11,7 @@
 
 #include "runtime/app/process_host.h"
 #include "tests/bench/interruption.h"
+#include "tests/bench/loopback_socket.h"
 
 namespace freshet::bench {
 
@@ -20,10 +19,6 @@ namespace {
 
 constexpr size_t kBlockBytes = 32u << 10;
 constexpr size_t kReadBytes = 256u << 10;
-
-Status failed(const char* what) {
-  return internal_error(std::string(what) + ": " + std::strerror(errno));
-}
 
 class BareWriter {
  public:
@@ -58,10 +53,8 @@ class BareWriter {
                                  const LatencyLoad& load) {
   for (const int one : {SIGINT, SIGTERM, SIGHUP}) signal(one, SIG_DFL);
   if (!end_with_parent(parent).ok()) _exit(1);
-  const int out = socket(AF_INET, SOCK_STREAM, 0);
-  if (connect(out, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) _exit(1);
-  const int on = 1;
-  setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  const int out = connect_without_delay(address);
+  if (out < 0) _exit(1);
   BareWriter writer(out);
   _exit(write_paced(load, *make_system_clock(), writer) ? 0 : 1);
 }
@@ -72,7 +65,7 @@ Status read_to_end(int in, const Clock& clock, LatencyNotes& notes) {
   while (true) {
     const ssize_t got = read(in, &memory[held], memory.size() - held);
     RETURN_IF_ERROR(check_interrupted());
-    if (got < 0) return failed("the bare reader reads");
+    if (got < 0) return system_error("the bare reader reads");
     if (got == 0) return Status();
     const TimePoint now = clock.now();
     held += static_cast<size_t>(got);
@@ -84,18 +77,6 @@ Status read_to_end(int in, const Clock& clock, LatencyNotes& notes) {
     held -= at;
     std::memmove(memory.data(), &memory[at], held);
   }
-}
-
-Result<int> listen_on_loopback(sockaddr_in* address) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  address->sin_family = AF_INET;
-  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(*address);
-  auto* const generic = reinterpret_cast<sockaddr*>(address);
-  if (listener < 0 || bind(listener, generic, size) != 0 || listen(listener, 1) != 0 ||
-      getsockname(listener, generic, &size) != 0)
-    return failed("a port for the baseline");
-  return listener;
 }
 
 }  // namespace
@@ -110,7 +91,7 @@ Result<LatencyTaken> measure_bare_latency(const LatencyLoad& load) {
   const pid_t child = fork();
   if (child == 0) write_in_child(parent, address, load);
   const int in = accept(listener, nullptr, nullptr);
-  Status status = in < 0 ? failed("the bare reader accepts") : read_to_end(in, *clock, notes);
+  Status status = in < 0 ? system_error("the bare reader accepts") : read_to_end(in, *clock, notes);
   if (!status.ok()) kill(child, SIGKILL);
   close(in);
   close(listener);

@@ -1,7 +1,5 @@
 #include "tests/bench/bare_network.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -9,11 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "runtime/base/clock.h"
+#include "tests/bench/loopback_socket.h"
 
 namespace freshet::bench {
 
@@ -29,10 +27,6 @@ struct BlockHeader {
   uint32_t bytes = 0;
 };
 
-Status failed(const char* what) {
-  return internal_error(std::string(what) + ": " + std::strerror(errno));
-}
-
 Duration of(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
@@ -41,11 +35,6 @@ Duration cpu_time_of(int who) {
   rusage usage{};
   getrusage(who, &usage);
   return of(usage.ru_utime) + of(usage.ru_stime);
-}
-
-void send_no_delay(int socket) {
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 class BareWriter {
@@ -145,7 +134,7 @@ class BareReader {
       end -= begin;
       begin = 0;
       const ssize_t got = read(socket_, memory.data() + end, memory.size() - end);
-      if (got <= 0) return failed("the bare reader reads");
+      if (got <= 0) return system_error("the bare reader reads");
       end += static_cast<size_t>(got);
       BlockHeader header;
       while (end - begin >= sizeof(header)) {
@@ -170,23 +159,9 @@ class BareReader {
   const NetworkLoad& load_;
 };
 
-Result<int> listen_on_loopback(sockaddr_in* address) {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  address->sin_family = AF_INET;
-  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(*address);
-  auto* const generic = reinterpret_cast<sockaddr*>(address);
-  if (listener < 0 || bind(listener, generic, size) != 0 || listen(listener, 1) != 0 ||
-      getsockname(listener, generic, &size) != 0)
-    return failed("a port for the baseline");
-  return listener;
-}
-
 [[noreturn]] void write_in_child(const sockaddr_in& address, const NetworkLoad& load) {
-  const int out = socket(AF_INET, SOCK_STREAM, 0);
-  if (connect(out, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) _exit(1);
-  send_no_delay(out);
-  _exit(BareWriter(out, load).run() ? 0 : 1);
+  const int out = connect_without_delay(address);
+  _exit(out >= 0 && BareWriter(out, load).run() ? 0 : 1);
 }
 
 }  // namespace
@@ -200,7 +175,8 @@ Result<NetworkTime> measure_bare_network(const NetworkLoad& load) {
   const pid_t child = fork();
   if (child == 0) write_in_child(address, load);
   const int in = accept(listener, nullptr, nullptr);
-  const Status status = in < 0 ? failed("the bare reader accepts") : BareReader(in, load).run();
+  const Status status =
+      in < 0 ? system_error("the bare reader accepts") : BareReader(in, load).run();
   NetworkTime taken;
   taken.time = clock->now() - begin;
   close(in);

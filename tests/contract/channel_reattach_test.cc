@@ -34,6 +34,16 @@ class ChannelReattachTest : public ::testing::TestWithParam<RigKind> {
     return options;
   }
 
+  /// A gate whose producer is gone, attempt 0, of which it took all words.
+  std::shared_ptr<InputGate> gate_that_took(const std::vector<std::string>& words) {
+    auto producer = partition(0, 0);
+    auto gate = rig().gate(gate_options(0));
+    write(*producer, words);
+    EXPECT_TRUE(receive(*gate, words.size()));
+    producer->release();
+    return gate;
+  }
+
   InputGate::Move move_to(AttemptNumber attempt) {
     return {0, 1, attempt, {TaskManagerId{1}, rig().producing().data_address()}};
   }
@@ -91,11 +101,7 @@ TEST_P(ChannelReattachTest, FeedsANewConsumerBehindWhatTheFormerTook) {
 }
 
 TEST_P(ChannelReattachTest, DoesNotSendAgainWhatTheConsumerHas) {
-  auto former = partition(0, 0);
-  auto gate = rig().gate(gate_options(0));
-  write(*former, {"a", "b", "c"});
-  ASSERT_TRUE(receive(*gate, 3));
-  former->release();
+  auto gate = gate_that_took({"a", "b", "c"});
   auto next = partition(1, 0);
   write(*next, {"a", "b"});  // In one buffer with nothing else; the next one is cut.
   write(*next, {"c", "d"});
@@ -113,11 +119,7 @@ TEST_P(ChannelReattachTest, DoesNotSendAgainWhatTheConsumerHas) {
 }
 
 TEST_P(ChannelReattachTest, LosesAProducerThatWritesOtherElementsThanTheConsumerHas) {
-  auto former = partition(0, 0);
-  auto gate = rig().gate(gate_options(0));
-  write(*former, {"a", "b", "c"});
-  ASSERT_TRUE(receive(*gate, 3));
-  former->release();
+  auto gate = gate_that_took({"a", "b", "c"});
   auto next = partition(1, 0);
   ASSERT_TRUE(gate->reattach(move_to(1)).ok());
   write(*next, {"a", "x", "c"});
@@ -129,11 +131,7 @@ TEST_P(ChannelReattachTest, LosesAProducerThatWritesOtherElementsThanTheConsumer
 }
 
 TEST_P(ChannelReattachTest, LosesAProducerThatEndsBeforeWhatTheConsumerHas) {
-  auto former = partition(0, 0);
-  auto gate = rig().gate(gate_options(0));
-  write(*former, {"a", "b", "c"});
-  ASSERT_TRUE(receive(*gate, 3));
-  former->release();
+  auto gate = gate_that_took({"a", "b", "c"});
   auto next = partition(1, 0);
   ASSERT_TRUE(gate->reattach(move_to(1)).ok());
   write(*next, {"a"});
