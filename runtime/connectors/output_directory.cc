@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kAttempt = ".attempt-";
 constexpr std::string_view kRemoved = ".removed-";  // Before a job: its attempt is being removed.
 constexpr int kLooksAtEmpty = 3;
+constexpr int kGivenUpMax = 100;                     // While one other subtask makes a directory.
 constexpr std::string_view kTombstone = ".removed";  // In an attempt that is being removed.
 
 std::string_view name_of(const FileInfo& entry) {
@@ -168,12 +169,22 @@ Status OutputDirectory::claim(AttemptNumber attempt, uint32_t subtask) {
   }
   RETURN_IF_ERROR(refuse_what_is_visible());
   RETURN_IF_ERROR(refuse_other_jobs());
-  RETURN_IF_ERROR(files_.create_directories(directory));
+  RETURN_IF_ERROR(make_attempt(directory));
   // Meanwhile the job may have given the directory up, and another one claimed it.
   Status refused = refuse_what_is_visible();
   if (refused.ok()) refused = refuse_other_jobs();
   if (!refused.ok()) remove_if_empty(attempt);
   return refused;
+}
+
+/// What is above may be removed meanwhile, by each other subtask that gives up.
+Status OutputDirectory::make_attempt(const std::string& directory) {
+  Status made;
+  for (int i = 0; i < kGivenUpMax; i++) {
+    made = files_.create_directories(directory);
+    if (made.code() != StatusCode::kNotFound) break;
+  }
+  return made;
 }
 
 void OutputDirectory::remove_if_empty(AttemptNumber attempt) {

@@ -70,6 +70,7 @@ class OutputDirectory {
   Status check_can_be_made() const;
   Status refuse_what_is_visible() const;
   Status refuse_other_jobs() const;
+  Status make_attempt(const std::string& directory);
   Status put_in_place(const std::string& owner);
   void remove_leftovers_of(const std::string& owner);
   void remove_attempt(const Owned&);

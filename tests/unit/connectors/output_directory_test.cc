@@ -45,9 +45,17 @@ class ProcessFiles final : public FileSystem {
     RETURN_IF_ERROR(next());
     return files_.list(directory);
   }
+  /// One after the other, as on disk: what is above may go meanwhile.
   Status create_directories(const std::string& path) override {
-    RETURN_IF_ERROR(next());
-    return files_.create_directories(path);
+    for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+      const std::string one = path.substr(0, end);
+      RETURN_IF_ERROR(next());
+      const size_t above = one.rfind('/');
+      if (above > 0 && !files_.info(one.substr(0, above)).ok())
+        return not_found(one + ": No such file or directory");
+      RETURN_IF_ERROR(files_.create_directories(one));
+      if (end == std::string::npos) return Status();
+    }
   }
   Status create_new_directory(const std::string& path) override {
     RETURN_IF_ERROR(next());
@@ -313,6 +321,23 @@ TEST_F(OutputDirectoryTest, IsClaimedWhileAnotherSubtaskGivesUp) {
       return;
     }
     EXPECT_TRUE(claimed.ok()) << claimed.to_string();
+  }
+}
+
+TEST_F(OutputDirectoryTest, IsClaimedWhenAnotherSubtaskGivesUpInTheMiddleOfIt) {
+  for (int at = 1; at < kOperationsMax; at++) {
+    SCOPED_TRACE("at operation " + std::to_string(at));
+    MemoryFileSystem files;
+    ASSERT_TRUE(files.create_directories("/data").ok());
+    ASSERT_TRUE(OutputDirectory(kPath, kJob, files).claim(0, 0).ok());
+    ProcessFiles process(files, at,
+                         [&] { OutputDirectory(kPath, kJob, files).remove_if_empty(0); });
+    const Status claimed = OutputDirectory(kPath, kJob, process).claim(0, 1);
+    EXPECT_TRUE(claimed.ok()) << claimed.to_string();
+    if (!process.reached()) {
+      EXPECT_GT(at, 5);
+      return;
+    }
   }
 }
 
