@@ -1,68 +1,49 @@
 #pragma once
 
-#include <array>
 #include <boost/pfr.hpp>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <map>
+#include <cstring>
+#include <limits>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
-#include <unordered_set>
+#include <typeinfo>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "runtime/base/encoding.h"
+#include "runtime/base/container_codec.h"
+#include "runtime/base/encodable.h"
 
 namespace freshet {
 
-/// How values of T become bytes and back: little-endian, self-contained, the same in every process.
-/// Specialise it for types that the standard ones below do not cover:
-///
-///   template <> struct freshet::Codec<Point> {
-///     static constexpr uint32_t kFixedSize = 0;              // Bytes of every value, or 0 if they
-///     differ. static std::string fingerprint() { return "point(f64,f64)"; } static void
-///     encode(const Point&, Encoder&); static void decode(Decoder&, Point&);                  //
-///     Into an old value; throws CodecError on bad bytes.
-///   };
-///
-/// The fingerprint names the format. It is stored with state and compared when a job is submitted:
-/// change it whenever the bytes change. Aggregates are encoded field by field in their order
-/// (Boost.PFR): a swap of two fields of one type cannot be seen.
-template <class T>
-struct Codec;
-
-template <class T>
-concept Encodable = requires(const T& in, T& out, Encoder& encoder, Decoder& decoder) {
-  { Codec<T>::kFixedSize } -> std::convertible_to<uint32_t>;
-  { Codec<T>::fingerprint() } -> std::convertible_to<std::string>;
-  Codec<T>::encode(in, encoder);
-  Codec<T>::decode(decoder, out);
-};
-
-/// The type's fingerprint, such as `map<string,i64>`.
-template <class T>
-std::string fingerprint_of() {
-  return Codec<T>::fingerprint();
-}
-
 namespace codec_detail {
 
-/// The number of entries that follow. Entries of no bytes are possible, so only a number that no
-/// honest sender means is refused; all others run into the end of the bytes.
-inline uint64_t read_size(Decoder& decoder) {
-  constexpr uint64_t kEmptyEntriesMax = 1 << 24;
-  const uint64_t size = decoder.read_varint();
-  if (size > decoder.remaining() && size > kEmptyEntriesMax) {
-    throw CodecError("a container names more entries than it has bytes");
-  }
-  return size;
+/// As in the source, with its namespaces.
+std::string type_name(const std::type_info& type);
+
+/// Throws for a type that contains itself, whose fingerprint would have no end.
+class FingerprintDepth {
+ public:
+  explicit FingerprintDepth(const std::type_info& type);
+  ~FingerprintDepth();
+  FingerprintDepth(const FingerprintDepth&) = delete;
+  FingerprintDepth& operator=(const FingerprintDepth&) = delete;
+};
+
+[[noreturn]] void fail_flag(uint8_t byte);
+
+/// A byte that is 0 or 1.
+inline bool read_flag(Decoder& decoder) {
+  const auto byte = decoder.read_fixed<uint8_t>();
+  if (byte > 1) [[unlikely]]
+    fail_flag(byte);
+  return byte == 1;
 }
+
+[[noreturn]] void fail_alternative(uint64_t index, size_t alternatives);
 
 template <class T>
 std::string arithmetic_name() {
@@ -72,49 +53,27 @@ std::string arithmetic_name() {
   return (std::is_signed_v<T> ? "i" : "u") + bits;
 }
 
-template <class T>
-struct Container {
-  static constexpr uint32_t kFixedSize = 0;
-  static void encode(const T& values, Encoder& encoder) {
-    encoder.write_varint(values.size());
-    for (const auto& value : values)
-      Codec<std::remove_cvref_t<decltype(value)>>::encode(value, encoder);
-  }
-};
-
-/// Hash containers iterate in an order that depends on their history; bytes must not, so entries
-/// are sorted.
-template <class T, class Entry>
-struct Unordered {
-  static constexpr uint32_t kFixedSize = 0;
-  static void encode(const T& values, Encoder& encoder) {
-    std::set<std::string> entries;
-    for (const auto& value : values) {
-      Encoder one;
-      if constexpr (requires { value.first; }) {
-        Codec<std::remove_cvref_t<decltype(value.first)>>::encode(value.first, one);
-        Codec<std::remove_cvref_t<decltype(value.second)>>::encode(value.second, one);
-      } else {
-        Codec<Entry>::encode(value, one);
-      }
-      entries.emplace(one.bytes());
-    }
-    encoder.write_varint(entries.size());
-    for (const std::string& entry : entries) encoder.write(entry.data(), entry.size());
-  }
-};
-
 /// A protobuf message, full or lite, without naming protobuf.
 template <class T>
 concept Message = requires(const T& in, T& out, std::string* text, std::string name) {
   { in.SerializeToString(text) } -> std::convertible_to<bool>;
-  { out.ParseFromString(name) } -> std::convertible_to<bool>;
+  { out.ParseFromArray(name.data(), 0) } -> std::convertible_to<bool>;
   { in.GetTypeName() } -> std::convertible_to<std::string>;
 };
 
 template <class T>
 concept Aggregate =
     std::is_aggregate_v<T> && !std::is_array_v<T> && std::is_class_v<T> && !Message<T>;
+
+/// Other classes that are copied by their bytes. What refers to memory elsewhere is not meant:
+/// views and iterators are left out, a pointer among the members cannot be seen.
+template <class T>
+concept Copyable = std::is_class_v<T> && std::is_trivially_copyable_v<T> &&
+                   std::is_default_constructible_v<T> && !std::is_aggregate_v<T> &&
+                   !requires(const T& value) {
+  value.begin();
+}
+&&!requires(const T& value) { *value; };
 
 template <size_t... I, class Tuple>
 constexpr uint32_t fixed_size_sum(std::index_sequence<I...>, const Tuple*) {
@@ -147,13 +106,30 @@ struct Codec<T> {
   static void encode(const T& value, Encoder& encoder) { encoder.write_fixed(value); }
   static void decode(Decoder& decoder, T& value) {
     if constexpr (std::is_same_v<T, bool>) {
-      value = decoder.read_fixed<uint8_t>() != 0;
+      value = codec_detail::read_flag(decoder);
     } else {
       value = decoder.read_fixed<T>();
     }
   }
 };
 
+/// Ten bytes on x86; the others are 0.
+template <>
+struct Codec<long double> {
+  static constexpr size_t kUsed = std::numeric_limits<long double>::digits == 64 ? 10 : 16;
+  static constexpr uint32_t kFixedSize = 16;
+  static std::string fingerprint() { return "f128"; }
+  static void encode(const long double& value, Encoder& encoder) {
+    char bytes[kFixedSize] = {};
+    std::memcpy(bytes, &value, kUsed);
+    encoder.write(bytes, sizeof(bytes));
+  }
+  static void decode(Decoder& decoder, long double& value) {
+    std::memcpy(&value, decoder.read_bytes(kFixedSize).data(), kUsed);
+  }
+};
+
+/// Any value of the underlying type: which of them have a name cannot be seen.
 template <class T>
 requires std::is_enum_v<T>
 struct Codec<T> {
@@ -164,7 +140,44 @@ struct Codec<T> {
     encoder.write_fixed(static_cast<Underlying>(value));
   }
   static void decode(Decoder& decoder, T& value) {
-    value = static_cast<T>(decoder.read_fixed<Underlying>());
+    Underlying number{};
+    Codec<Underlying>::decode(decoder, number);
+    value = static_cast<T>(number);
+  }
+};
+
+/// The count of its periods.
+template <class Count, class Period>
+struct Codec<std::chrono::duration<Count, Period>> {
+  using Value = std::chrono::duration<Count, Period>;
+  static constexpr uint32_t kFixedSize = Codec<Count>::kFixedSize;
+  static std::string fingerprint() {
+    return "duration<" + Codec<Count>::fingerprint() + "," + std::to_string(Period::num) + "/" +
+           std::to_string(Period::den) + ">";
+  }
+  static void encode(const Value& value, Encoder& encoder) {
+    Codec<Count>::encode(value.count(), encoder);
+  }
+  static void decode(Decoder& decoder, Value& value) {
+    Count count{};
+    Codec<Count>::decode(decoder, count);
+    value = Value(count);
+  }
+};
+
+/// Time since its clock's epoch, which should be the same everywhere.
+template <class Clock, class Duration>
+struct Codec<std::chrono::time_point<Clock, Duration>> {
+  using Value = std::chrono::time_point<Clock, Duration>;
+  static constexpr uint32_t kFixedSize = Codec<Duration>::kFixedSize;
+  static std::string fingerprint() { return "time_point<" + Codec<Duration>::fingerprint() + ">"; }
+  static void encode(const Value& value, Encoder& encoder) {
+    Codec<Duration>::encode(value.time_since_epoch(), encoder);
+  }
+  static void decode(Decoder& decoder, Value& value) {
+    Duration since_epoch{};
+    Codec<Duration>::decode(decoder, since_epoch);
+    value = Value(since_epoch);
   }
 };
 
@@ -227,12 +240,21 @@ struct Codec<std::optional<T>> {
     if (value) Codec<T>::encode(*value, encoder);
   }
   static void decode(Decoder& decoder, std::optional<T>& value) {
-    if (decoder.read_fixed<uint8_t>() == 0) {
+    if (!codec_detail::read_flag(decoder)) {
       value.reset();
     } else {
-      Codec<T>::decode(decoder, value.emplace());
+      if (!value) value.emplace();
+      Codec<T>::decode(decoder, *value);
     }
   }
+};
+
+template <>
+struct Codec<std::monostate> {
+  static constexpr uint32_t kFixedSize = 0;
+  static std::string fingerprint() { return "nothing"; }
+  static void encode(const std::monostate&, Encoder&) {}
+  static void decode(Decoder&, std::monostate&) {}
 };
 
 template <class... Ts>
@@ -245,6 +267,7 @@ struct Codec<std::variant<Ts...>> {
            ">";
   }
   static void encode(const Value& value, Encoder& encoder) {
+    if (value.valueless_by_exception()) throw CodecError("a variant holds no value");
     encoder.write_varint(value.index());
     std::visit(
         [&](const auto& one) { Codec<std::remove_cvref_t<decltype(one)>>::encode(one, encoder); },
@@ -252,8 +275,7 @@ struct Codec<std::variant<Ts...>> {
   }
   static void decode(Decoder& decoder, Value& value) {
     const uint64_t index = decoder.read_varint();
-    if (index >= sizeof...(Ts))
-      throw CodecError("a variant names an alternative that does not exist");
+    if (index >= sizeof...(Ts)) codec_detail::fail_alternative(index, sizeof...(Ts));
     decode_alternative(decoder, value, index, std::index_sequence_for<Ts...>());
   }
 
@@ -261,113 +283,17 @@ struct Codec<std::variant<Ts...>> {
   template <size_t... I>
   static void decode_alternative(Decoder& decoder, Value& value, uint64_t index,
                                  std::index_sequence<I...>) {
-    ((I == index ? Codec<std::variant_alternative_t<I, Value>>::decode(decoder,
-                                                                       value.template emplace<I>())
-                 : void()),
-     ...);
+    ((I == index ? decode_one<I>(decoder, value) : void()), ...);
+  }
+  template <size_t kIndex>
+  static void decode_one(Decoder& decoder, Value& value) {
+    if (value.index() != kIndex) value.template emplace<kIndex>();
+    Codec<std::variant_alternative_t<kIndex, Value>>::decode(decoder, std::get<kIndex>(value));
   }
 };
 
-template <class T>
-struct Codec<std::vector<T>> : codec_detail::Container<std::vector<T>> {
-  static std::string fingerprint() { return "list<" + Codec<T>::fingerprint() + ">"; }
-  static void decode(Decoder& decoder, std::vector<T>& values) {
-    const uint64_t size = codec_detail::read_size(decoder);
-    values.clear();
-    for (uint64_t i = 0; i < size; i++) {  // No reserve: the size may be a lie, the bytes cannot.
-      T value{};
-      Codec<T>::decode(decoder, value);
-      values.push_back(std::move(value));
-    }
-  }
-};
-
-template <class T, size_t N>
-struct Codec<std::array<T, N>> {
-  static constexpr uint32_t kFixedSize = Codec<T>::kFixedSize * N;
-  static std::string fingerprint() {
-    return "array<" + Codec<T>::fingerprint() + "," + std::to_string(N) + ">";
-  }
-  static void encode(const std::array<T, N>& values, Encoder& encoder) {
-    for (const T& value : values) Codec<T>::encode(value, encoder);
-  }
-  static void decode(Decoder& decoder, std::array<T, N>& values) {
-    for (T& value : values) Codec<T>::decode(decoder, value);
-  }
-};
-
-template <class T>
-struct Codec<std::set<T>> : codec_detail::Container<std::set<T>> {
-  static std::string fingerprint() { return "set<" + Codec<T>::fingerprint() + ">"; }
-  static void decode(Decoder& decoder, std::set<T>& values) {
-    const uint64_t size = codec_detail::read_size(decoder);
-    values.clear();
-    for (uint64_t i = 0; i < size; i++) {
-      T value{};
-      Codec<T>::decode(decoder, value);
-      values.insert(std::move(value));
-    }
-  }
-};
-
-template <class K, class V>
-struct Codec<std::map<K, V>> {
-  static constexpr uint32_t kFixedSize = 0;
-  static std::string fingerprint() {
-    return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">";
-  }
-  static void encode(const std::map<K, V>& values, Encoder& encoder) {
-    encoder.write_varint(values.size());
-    for (const auto& [key, value] : values) {
-      Codec<K>::encode(key, encoder);
-      Codec<V>::encode(value, encoder);
-    }
-  }
-  static void decode(Decoder& decoder, std::map<K, V>& values) {
-    const uint64_t size = codec_detail::read_size(decoder);
-    values.clear();
-    for (uint64_t i = 0; i < size; i++) {
-      K key{};
-      V value{};
-      Codec<K>::decode(decoder, key);
-      Codec<V>::decode(decoder, value);
-      values.insert_or_assign(std::move(key), std::move(value));
-    }
-  }
-};
-
-template <class K, class V>
-struct Codec<std::unordered_map<K, V>> : codec_detail::Unordered<std::unordered_map<K, V>, void> {
-  static std::string fingerprint() {
-    return "map<" + Codec<K>::fingerprint() + "," + Codec<V>::fingerprint() + ">";
-  }
-  static void decode(Decoder& decoder, std::unordered_map<K, V>& values) {
-    const uint64_t size = codec_detail::read_size(decoder);
-    values.clear();
-    for (uint64_t i = 0; i < size; i++) {
-      K key{};
-      V value{};
-      Codec<K>::decode(decoder, key);
-      Codec<V>::decode(decoder, value);
-      values.insert_or_assign(std::move(key), std::move(value));
-    }
-  }
-};
-
-template <class T>
-struct Codec<std::unordered_set<T>> : codec_detail::Unordered<std::unordered_set<T>, T> {
-  static std::string fingerprint() { return "set<" + Codec<T>::fingerprint() + ">"; }
-  static void decode(Decoder& decoder, std::unordered_set<T>& values) {
-    const uint64_t size = codec_detail::read_size(decoder);
-    values.clear();
-    for (uint64_t i = 0; i < size; i++) {
-      T value{};
-      Codec<T>::decode(decoder, value);
-      values.insert(std::move(value));
-    }
-  }
-};
-
+/// Its length and its bytes. The order of entries of a `map` field is not defined: such a message
+/// is no key.
 template <codec_detail::Message T>
 struct Codec<T> {
   static constexpr uint32_t kFixedSize = 0;
@@ -379,11 +305,15 @@ struct Codec<T> {
     encoder.write_string(bytes);
   }
   static void decode(Decoder& decoder, T& value) {
-    if (!value.ParseFromString(std::string(decoder.read_string())))
+    const std::string_view bytes = decoder.read_string();
+    if (bytes.size() > std::numeric_limits<int>::max() ||
+        !value.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
       throw CodecError("bytes are no " + fingerprint());
   }
 };
 
+/// Field by field, in their order (Boost.PFR): a swap of two fields of one type cannot be seen.
+/// Aggregates with base classes or arrays of C need FRESHET_FIELDS.
 template <codec_detail::Aggregate T>
 struct Codec<T> {
   using Fields = codec_detail::FieldTuple<T>;
@@ -391,6 +321,7 @@ struct Codec<T> {
   static constexpr uint32_t kFixedSize = codec_detail::fixed_size_sum(
       std::make_index_sequence<kFields>(), static_cast<const Fields*>(nullptr));
   static std::string fingerprint() {
+    const codec_detail::FingerprintDepth depth(typeid(T));
     return "struct{" + codec_detail::fingerprint_list<Fields>(std::make_index_sequence<kFields>()) +
            "}";
   }
@@ -403,6 +334,28 @@ struct Codec<T> {
     boost::pfr::for_each_field(value, [&](auto& field) {
       Codec<std::remove_cvref_t<decltype(field)>>::decode(decoder, field);
     });
+  }
+};
+
+/// Its bytes in memory, with 0 where no member is. A change of the members is seen only by the
+/// class's name and size: FRESHET_FIELDS sees more.
+template <codec_detail::Copyable T>
+struct Codec<T> {
+  static constexpr uint32_t kFixedSize = sizeof(T);
+  static std::string fingerprint() {
+    return "bytes<" + codec_detail::type_name(typeid(T)) + "," + std::to_string(sizeof(T)) + ">";
+  }
+  static void encode(const T& value, Encoder& encoder) {
+    T copy = value;
+#ifdef __GNUC__
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&copy);
+#endif
+#endif
+    encoder.write(&copy, sizeof(T));
+  }
+  static void decode(Decoder& decoder, T& value) {
+    decoder.read(static_cast<void*>(&value), sizeof(T));
   }
 };
 

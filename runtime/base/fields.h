@@ -111,6 +111,7 @@ struct FieldsCodec<FieldList<T, kNames, kMembers...>> {
       fixed_size_sum(std::make_index_sequence<sizeof...(kMembers)>(),
                      static_cast<const std::tuple<FieldType<kMembers, T>...>*>(nullptr));
   static std::string fingerprint() {
+    const FingerprintDepth depth(typeid(T));
     const char* next = kNames.text;
     std::string list;
     ((list += (list.empty() ? "" : ",") + take_name(next) + ":" +
@@ -143,8 +144,13 @@ requires codec_detail::HasNamedFields<T>
 struct Codec<T> : codec_detail::FieldsCodec<codec_detail::FieldsOf<T>> {
 };
 
+template <codec_detail::Copyable T>
+requires codec_detail::HasNamedFields<T>
+struct Codec<T> : codec_detail::FieldsCodec<codec_detail::FieldsOf<T>> {
+};
+
 template <codec_detail::HasNamedFields T>
-requires(!codec_detail::Aggregate<T>) struct Codec<T>
+requires(!codec_detail::Aggregate<T> && !codec_detail::Copyable<T>) struct Codec<T>
     : codec_detail::FieldsCodec<codec_detail::FieldsOf<T>> {
 };
 

@@ -61,6 +61,37 @@ struct Range {
   FRESHET_FIELDS(Range, low, high);
 };
 
+/// Its bytes could be copied; its fields are named instead.
+class Point {
+ public:
+  Point() = default;
+  Point(int16_t x, int16_t y) : x_(x), y_(y) {}
+  auto operator<=>(const Point&) const = default;
+  FRESHET_FIELDS(Point, x_, y_);
+
+ private:
+  int16_t x_ = 0;
+  int16_t y_ = 0;
+};
+
+struct Named {
+  std::array<char, 4> code{};
+  char text[6] = {};
+  std::string words[2];
+  auto operator<=>(const Named&) const = default;
+};
+FRESHET_FIELDS(Named, code, text, words);
+
+struct Base {
+  int32_t a = 0;
+};
+
+/// An aggregate with a base.
+struct Extended : Base {
+  int32_t b = 0;
+};
+FRESHET_FIELDS(Extended, a, b);
+
 namespace elsewhere {
 
 struct Report {
@@ -126,6 +157,24 @@ TEST(FieldsTest, ClassesMayListPrivateFieldsAndLeaveSomeOut) {
   EXPECT_EQ(copy.cents(), 1999);
   EXPECT_EQ(copy.cached(), 7);
   static_assert(!freshet::Encodable<Derived>);
+}
+
+TEST(FieldsTest, NamesComeBeforeBytes) {
+  EXPECT_EQ(freshet::fingerprint_of<Point>(), "struct{x_:i16,y_:i16}");
+  EXPECT_EQ(round_trip(Point(3, -4)), Point(3, -4));
+}
+
+TEST(FieldsTest, TakesArraysAndFieldsOfABase) {
+  EXPECT_EQ(freshet::fingerprint_of<Named>(),
+            "struct{code:array<i8,4>,text:array<i8,6>,words:array<string,2>}");
+  const Named value{{'D', 'E', '0', '1'}, "hello", {"a", "bc"}};
+  EXPECT_EQ(round_trip(value), value);
+  Extended extended;
+  extended.a = 1;
+  extended.b = 2;
+  EXPECT_EQ(freshet::fingerprint_of<Extended>(), "struct{a:i32,b:i32}");
+  EXPECT_EQ(round_trip(extended).a, 1);
+  EXPECT_EQ(round_trip(extended).b, 2);
 }
 
 TEST(FieldsTest, SizeIsFixedWhenThatOfEveryFieldIs) {
