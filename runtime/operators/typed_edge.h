@@ -31,14 +31,16 @@ class TypedReader final : public RecordReader {
       try {
         fill_batch(run);
       } catch (...) {
+        undecoded_ = 1;
         to.receive_batch(batch_);  // Those before it are in order.
+        undecoded_ = 0;
         throw;
       }
       to.receive_batch(batch_);
     } while (batch_.count != 0);
   }
 
-  uint32_t read_ahead() const override { return batch_.count - batch_.begun; }
+  uint32_t read_ahead() const override { return batch_.count - batch_.begun + undecoded_; }
 
  private:
   static constexpr size_t kBatchBytes = 4096;  // About; large records come alone.
@@ -65,6 +67,7 @@ class TypedReader final : public RecordReader {
 
   std::array<T, RecordBatch::kRecordsMax> values_{};
   RecordBatch batch_;
+  uint32_t undecoded_ = 0;  // Taken behind the batch, while that is processed.
 };
 
 /// The codec of records that carry no key and name no subtask.

@@ -1,5 +1,7 @@
 #include "runtime/task/record_writer.h"
 
+#include <exception>
+
 #include "runtime/base/check.h"
 #include "runtime/base/key_groups.h"
 
@@ -16,10 +18,12 @@ class ChoosingWriter final : public RecordWriter {
       : type_(type), partition_(partition), choose_(std::move(choose)) {}
 
   void receive(const void* record, EpochMillis timestamp) override {
-    const uint32_t subpartition = choose_(record, status_);
-    if (!status_.ok()) [[unlikely]]
-      return;
-    type_.write(record, timestamp, partition_, subpartition);
+    guarded([&] {
+      const uint32_t subpartition = choose_(record, status_);
+      if (!status_.ok()) [[unlikely]]
+        return;
+      type_.write(record, timestamp, partition_, subpartition);
+    });
   }
 
  private:
@@ -41,8 +45,12 @@ class BroadcastWriter final : public RecordWriter {
       : subpartitions_(subpartitions), type_(type), partition_(partition) {}
 
   void receive(const void* record, EpochMillis timestamp) override {
-    scratch_.start(nullptr, nullptr);
-    type_.encode(record, scratch_);
+    guarded([&] {
+      scratch_.start(nullptr, nullptr);
+      type_.encode(record, scratch_);
+    });
+    if (!status_.ok()) [[unlikely]]
+      return;
     const std::string_view bytes = scratch_.bytes();
     for (uint32_t subpartition = 0; subpartition < subpartitions_; subpartition++) {
       partition_.begin_record(subpartition, timestamp).write(bytes.data(), bytes.size());
@@ -64,7 +72,7 @@ class KeyedWriter final : public RecordWriter {
       : type_(type), partition_(partition), consumers_(consumers) {}
 
   void receive(const void* record, EpochMillis timestamp) override {
-    type_.write_by_key(record, timestamp, partition_, consumers_, scratch_);
+    guarded([&] { type_.write_by_key(record, timestamp, partition_, consumers_, scratch_); });
   }
 
  private:
@@ -109,6 +117,17 @@ struct ByTarget {
 };
 
 }  // namespace
+
+void RecordWriter::note_exception() {
+  std::string what = "not a std::exception";
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  status_ = user_error("a record cannot be written: " + what);
+}
 
 std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const EdgeType& type,
                                                  ResultPartition& partition, Decisions& decisions) {

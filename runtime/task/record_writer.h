@@ -26,11 +26,29 @@ class RecordWriter : public RecordReceiver {
   static std::unique_ptr<RecordWriter> make(const Options&, const EdgeType&, ResultPartition&,
                                             Decisions&);
 
-  /// Not ok after a record named a consumer that does not exist; that record was dropped.
+  /// Not ok after a record named a consumer that does not exist, or what its codec, key selector or
+  /// partitioner threw, which an operator may have caught. That record and all later ones are
+  /// dropped, and nothing else may be written to the partition.
   const Status& status() const { return status_; }
 
  protected:
+  /// Calls `write()` while nothing went wrong.
+  template <class Write>
+  void guarded(Write&& write) {
+    if (!status_.ok()) [[unlikely]]
+      return;
+    try {
+      write();
+    } catch (...) {
+      note_exception();
+      throw;
+    }
+  }
+
   Status status_;
+
+ private:
+  void note_exception();
 };
 
 }  // namespace freshet

@@ -28,6 +28,16 @@ enum Counter {
   kBackPressured
 };
 
+/// The name of the operator of `vertex` whose output `dataset` is.
+const std::string& emitter_of(const JobVertex& vertex, DatasetId dataset) {
+  for (const ChainedOperator& chained : vertex.operators) {
+    for (const ChainedOutput& output : chained.outputs) {
+      if (!output.chained && output.dataset == dataset) return chained.name;
+    }
+  }
+  return vertex.operators.back().name;
+}
+
 }  // namespace
 
 StreamTask::StreamTask(Options options, Environment environment,
@@ -109,12 +119,10 @@ StepResult StreamTask::step_guarded() {
   } catch (const PermanentFailure& error) {
     fail(invalid_argument("operator '" + failed_operator() + "': " + error.what()),
          failed_operator());
-  } catch (const CodecError& error) {
-    fail_by_user(error.what(), "bad bytes");
   } catch (const std::exception& error) {
-    fail_by_user(error.what(), "exception");
+    fail_by_user(error.what());
   } catch (...) {
-    fail_by_user("not a std::exception", "exception");
+    fail_by_user("not a std::exception");
   }
   return StepResult::kFinished;
 }
@@ -148,10 +156,7 @@ StepResult StreamTask::work() {
     done += taken;
     if (long_work && environment_.clock.now() - begin >= kStepTime) break;
   }
-  if (Status error = first_error(); !error.ok()) {
-    fail(std::move(error), {});
-    return StepResult::kFinished;
-  }
+  if (fail_by_status()) return StepResult::kFinished;
   flush_immediate();
   return result;
 }
@@ -186,6 +191,7 @@ void StreamTask::initialize() {
     fail(std::move(status), {});
     return;
   }
+  if (fail_by_status()) return;
   poll_due_ = chain_->source() != nullptr;
   move_to(TaskState::kRunning);
   if (poll_due_ == false && gates_open_ == 0) end_processing();
@@ -327,8 +333,7 @@ void StreamTask::take_event(const Decision& decision, const Element& element) {
       if (valve_.active() != sent_active_) {
         sent_active_ = !sent_active_;
         const char payload = sent_active_ ? 1 : 0;
-        for (Output& output : outputs_)
-          output.partition->broadcast_event(ElementKind::kStatus, {&payload, 1});
+        broadcast(ElementKind::kStatus, {&payload, 1});
       }
       return;
     }
@@ -347,8 +352,13 @@ void StreamTask::advance_event_time(std::optional<EpochMillis> event_time) {
   chain_->on_watermark(*event_time);
   Encoder encoder;
   encoder.write_fixed(*event_time);
-  for (Output& output : outputs_)
-    output.partition->broadcast_event(ElementKind::kWatermark, encoder.bytes());
+  broadcast(ElementKind::kWatermark, encoder.bytes());
+}
+
+void StreamTask::broadcast(ElementKind kind, std::string_view payload) {
+  for (Output& output : outputs_) {
+    if (output.writer->status().ok()) output.partition->broadcast_event(kind, payload);
+  }
 }
 
 void StreamTask::end_gate(uint32_t index) {
@@ -381,11 +391,7 @@ void StreamTask::finish_some() {
   if (!chain_->finish_some()) return;
   committables_ = chain_->prepare_commit();
   if (environment_.faults != nullptr) environment_.faults->at("task.before_end_of_data");
-  // An error of a writer must not become an end of data.
-  if (Status error = first_error(); !error.ok()) {
-    fail(std::move(error), {});
-    return;
-  }
+  if (fail_by_status()) return;  // An error of a writer must not become an end of data.
   for (Output& output : outputs_) output.partition->end_of_data();
   phase_ = Phase::kDrain;
   if (gates_open_ == 0) reach_end_of_data();
@@ -398,12 +404,13 @@ void StreamTask::reach_end_of_data() {
   move_to(TaskState::kEndOfData, std::move(change));
 }
 
-Status StreamTask::first_error() const {
-  RETURN_IF_ERROR(decisions_->status());
-  for (const Output& output : outputs_) {
-    if (output.writer) RETURN_IF_ERROR(output.writer->status());
+/// Of what nobody threw, or an operator caught.
+bool StreamTask::fail_by_status() {
+  if (Status error = decisions_->status(); !error.ok()) {
+    fail(std::move(error), {});
+    return true;
   }
-  return Status();
+  return fail_by_output();
 }
 
 void StreamTask::flush_by_time() {
@@ -465,20 +472,42 @@ std::string StreamTask::failed_operator() const {
   return name.empty() ? vertex_.operators.front().name : name;
 }
 
-void StreamTask::fail_by_user(const std::string& what, const char* kind) {
+std::string StreamTask::failed_element() const {
+  if (!element_) return "";
+  const Input& input = inputs_[element_->input];
+  const uint64_t next = position_of(input.gate->positions(), element_->producer).elements;
+  const JobGraph& graph = *options_.graph;
+  const JobEdge& edge = graph.edges[graph.inputs_of(vertex_.id)[element_->input].value];
+  return ", element " + std::to_string(next - 1 - input.reader->read_ahead()) + " of producer " +
+         std::to_string(element_->producer) + " of input " + std::to_string(element_->input) +
+         " ('" + emitter_of(graph.vertices[edge.producer.value], edge.id) + "')";
+}
+
+void StreamTask::fail_by_user(const std::string& what) {
+  if (fail_by_output()) return;
+  // No operator threw: then the element did not get to one.
+  const bool decoding = element_ && chain_->failed_operator().empty();
   const std::string operator_name = failed_operator();
-  std::string where;
-  if (element_) {
-    for (const ChannelPosition& position : inputs_[element_->input].gate->positions()) {
-      if (position.peer != element_->producer) continue;
-      const uint64_t element =
-          position.elements - 1 - inputs_[element_->input].reader->read_ahead();
-      where = ", element " + std::to_string(element) + " of producer " +
-              std::to_string(position.peer) + " of input " + std::to_string(element_->input);
-    }
-  }
-  fail(user_error("operator '" + operator_name + "'" + where + ": " + kind + ": " + what),
+  fail(user_error("operator '" + operator_name + "'" + failed_element() +
+                  (decoding ? ": cannot be decoded: " : ": exception: ") + what),
        operator_name);
+}
+
+bool StreamTask::fail_by_output() {
+  for (size_t i = 0; i < outputs_.size(); i++) {
+    if (!outputs_[i].writer || outputs_[i].writer->status().ok()) continue;
+    const Status& status = outputs_[i].writer->status();
+    const JobGraph& graph = *options_.graph;
+    const JobEdge& edge = graph.edges[graph.outputs_of(vertex_.id)[i].value];
+    const std::string operator_name = emitter_of(vertex_, edge.id);
+    fail(Status(status.code(), "operator '" + operator_name + "'" + failed_element() +
+                                   ", output to '" +
+                                   graph.vertices[edge.consumer.value].operators.front().name +
+                                   "': " + status.message()),
+         operator_name);
+    return true;
+  }
+  return false;
 }
 
 void StreamTask::fail(Status cause, std::string operator_name) {

@@ -110,14 +110,17 @@ class StreamTask final : public RunnableTask {
   void finish_some();
   void end_outputs();
   void reach_end_of_data();
-  Status first_error() const;
+  bool fail_by_status();
+  void broadcast(ElementKind kind, std::string_view payload);
 
   void flush_by_time();
   void flush_immediate();
   void count_elements();
   void fail(Status cause, std::string operator_name);
   std::string failed_operator() const;
-  void fail_by_user(const std::string& what, const char* kind);
+  std::string failed_element() const;
+  void fail_by_user(const std::string& what);
+  bool fail_by_output();
   void release();
   void move_to(TaskState, TaskStateChange = {});
 

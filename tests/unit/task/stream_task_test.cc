@@ -9,6 +9,7 @@
 namespace freshet {
 namespace {
 
+using task_test::FastHarness;
 using task_test::FunctionOperator;
 using task_test::Harness;
 using task_test::TestJob;
@@ -74,17 +75,6 @@ TEST(StreamTaskTest, TakesNothingWhileAnOutputIsFull) {
   EXPECT_THAT(harness.numbers(0), ElementsAre(1, 10));
   EXPECT_EQ(harness.task->progress().back_pressured, Duration(50ms));
 }
-
-/// Decides as a task does whose decisions nobody records: it takes many records at once.
-struct FastHarness : Harness {
-  explicit FastHarness(const TestJob::Options& options)
-      : Harness(options,
-                std::make_unique<LiveDecisions>(fast_clock(), make_seeded_random(1), nullptr)) {}
-  static const Clock& fast_clock() {
-    static const ManualClock clock;
-    return clock;
-  }
-};
 
 TEST(StreamTaskTest, StopsWithinARunWhenAnOutputBecomesFull) {
   int left = 100;
@@ -200,14 +190,6 @@ TEST(StreamTaskTest, SaysThatAPermanentFailureIsNotWorthAnotherAttempt) {
   EXPECT_EQ(last.operator_name, "operator-0");
 }
 
-TEST(StreamTaskTest, FailsOnBytesThatAreNoRecord) {
-  Harness harness(one(pass_on));
-  harness.gate->feed_bytes(0, "short");
-  EXPECT_EQ(harness.run(), StepResult::kFinished);
-  EXPECT_EQ(harness.states->last().state, kFailed);
-  EXPECT_THAT(harness.states->last().cause.message(), HasSubstr("bad bytes"));
-}
-
 TEST(StreamTaskTest, FailsWhenARecordNamesASubtaskThatDoesNotExist) {
   TestJob::Options options = one(pass_on);
   options.consumers = 3;
@@ -217,6 +199,8 @@ TEST(StreamTaskTest, FailsWhenARecordNamesASubtaskThatDoesNotExist) {
   harness.gate->feed(0, 3);
   harness.run();
   EXPECT_EQ(harness.states->last().state, kFailed);
+  EXPECT_EQ(harness.states->last().cause.message(),
+            "operator 'operator-0', output to 'neighbour': a record is for subtask 3 of 3");
   EXPECT_THAT(harness.numbers(2), ElementsAre(2));
 }
 

@@ -33,7 +33,7 @@ class FunctionFactory final : public OperatorFactory {
 
 class TestBuiltJob final : public BuiltJob {
  public:
-  explicit TestBuiltJob(const TestJob::Options& options) {
+  explicit TestBuiltJob(const TestJob::Options& options) : type_(options.type) {
     for (size_t i = 0; i < options.operators.size(); i++) {
       factories_[OperatorId{10 + i}] =
           std::make_shared<FunctionFactory>(options.operators[i], options.source && i == 0);
@@ -53,7 +53,7 @@ class TestBuiltJob final : public BuiltJob {
  private:
   const std::string name_ = "test";
   const LogicalGraph graph_;
-  const std::shared_ptr<const EdgeType> type_ = std::make_shared<NumberType>();
+  const std::shared_ptr<const EdgeType> type_;
   std::map<OperatorId, std::shared_ptr<const OperatorFactory>> factories_;
 };
 
@@ -241,6 +241,19 @@ Harness::Harness(const TestJob::Options& options, std::unique_ptr<Decisions> dec
 Harness::Harness(const TestJob::Options& options, WithoutTask)
     : job(TestJob::make(options)),
       output(std::make_shared<CapturePartition>(options.consumers, true)) {}
+
+namespace {
+
+const Clock& standing_clock() {
+  static const ManualClock clock;
+  return clock;
+}
+
+}  // namespace
+
+FastHarness::FastHarness(const TestJob::Options& options)
+    : Harness(options,
+              std::make_unique<LiveDecisions>(standing_clock(), make_seeded_random(1), nullptr)) {}
 
 void Harness::connect(const TestJob::Options& options) {
   std::vector<std::shared_ptr<InputGate>> gates;

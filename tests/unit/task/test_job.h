@@ -87,6 +87,7 @@ struct TestJob {
     uint32_t consumers = 3;
     Partitioning output = Partitioning::kRebalance;
     uint64_t buffer_timeout_ms = 100;
+    std::shared_ptr<const EdgeType> type = std::make_shared<NumberType>();  // Of both edges.
   };
   static TestJob make(const Options&);
 };
@@ -161,6 +162,11 @@ struct Harness {
   struct WithoutTask {};
   Harness(const TestJob::Options& options, WithoutTask);
   void connect(const TestJob::Options& options);
+};
+
+/// Decides as a task does whose decisions nobody records: it takes many records at once.
+struct FastHarness : Harness {
+  explicit FastHarness(const TestJob::Options& options);
 };
 
 }  // namespace freshet::task_test
