@@ -99,13 +99,11 @@ StepResult StreamTask::step() {
   const TimePoint begin = environment_.clock.now();
   if (!started_) last_end_ = begin;
   started_ = true;
-  const Duration waited = begin - last_end_;
-  if (!last_worked_) {
-    const Counter counter = last_blocked_ ? kBackPressured : kIdleTime;
-    counters_[counter].fetch_add(waited.count(), std::memory_order_relaxed);
-  }
+  // Whoever has work and waits for a worker is busy.
+  const Counter waited_for = last_worked_ ? kBusy : last_blocked_ ? kBackPressured : kIdleTime;
+  counters_[waited_for].fetch_add((begin - last_end_).count(), std::memory_order_relaxed);
   last_blocked_ = false;
-  const StepResult result = step_guarded();
+  const StepResult result = step_guarded(begin);
   count_elements();
   last_end_ = environment_.clock.now();
   counters_[kBusy].fetch_add((last_end_ - begin).count(), std::memory_order_relaxed);
@@ -113,9 +111,9 @@ StepResult StreamTask::step() {
   return result;
 }
 
-StepResult StreamTask::step_guarded() {
+StepResult StreamTask::step_guarded(TimePoint begin) {
   try {
-    return work();
+    return work(begin);
   } catch (const PermanentFailure& error) {
     fail(invalid_argument("operator '" + failed_operator() + "': " + error.what()),
          failed_operator());
@@ -127,14 +125,13 @@ StepResult StreamTask::step_guarded() {
   return StepResult::kFinished;
 }
 
-StepResult StreamTask::work() {
+StepResult StreamTask::work(TimePoint begin) {
   if (!take_mail()) return StepResult::kFinished;
   if (state_ == TaskState::kDeploying) {
     initialize();
     return is_terminal(state_) ? StepResult::kFinished : StepResult::kWorked;
   }
   if (state_ == TaskState::kEndOfData) return StepResult::kIdle;
-  const TimePoint begin = environment_.clock.now();
   decisions_->tick();
   StepResult result = StepResult::kWorked;
   for (uint32_t done = 0; done < kElementsPerStep;) {

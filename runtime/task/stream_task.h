@@ -91,8 +91,8 @@ class StreamTask final : public RunnableTask {
     bool flush_every_step = false;
   };
 
-  StepResult step_guarded();
-  StepResult work();
+  StepResult step_guarded(TimePoint begin);
+  StepResult work(TimePoint begin);
   bool take_mail();
   void initialize();
   Status open_inputs_and_outputs();

@@ -19,7 +19,8 @@ struct TaskProgress {
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
   uint64_t source_records = 0;  // Of a source's reader: what it has emitted.
-  Duration busy{};
+  // Together the time from the begin of the first step to the end of the last one.
+  Duration busy{};  // In a step, or with more to do and no worker free.
   Duration idle{};
   Duration back_pressured{};  // Something to do, but no space in an output.
 };

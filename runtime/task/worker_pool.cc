@@ -84,27 +84,42 @@ void WorkerPool::wake(const std::shared_ptr<RunnableTask>& task) {
 void WorkerPool::remove(const std::shared_ptr<RunnableTask>& task) { task->run_state().remove(); }
 
 void WorkerPool::enqueue(std::shared_ptr<RunnableTask> task) {
+  bool wake_worker = false;
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
     queue_.push_back(std::move(task));
+    wake_worker = sleeping_ > 0;
   }
-  changed_.notify_one();
+  if (wake_worker) changed_.notify_one();
+}
+
+/// Null when the pool stops. `put_back` may be null.
+std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask> put_back) {
+  std::unique_lock lock(mutex_);
+  if (stopping_) return nullptr;
+  if (put_back) {
+    if (queue_.empty()) return put_back;
+    queue_.push_back(std::move(put_back));
+  }
+  while (queue_.empty()) {
+    ++sleeping_;
+    changed_.wait(lock);
+    --sleeping_;
+    if (stopping_) return nullptr;
+  }
+  std::shared_ptr<RunnableTask> task = std::move(queue_.front());
+  queue_.pop_front();
+  return task;
 }
 
 void WorkerPool::work() {
-  while (true) {
-    std::shared_ptr<RunnableTask> task;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (stopping_) return;
-      task = std::move(queue_.front());
-      queue_.pop_front();
-    }
+  std::shared_ptr<RunnableTask> put_back;
+  while (std::shared_ptr<RunnableTask> task = take_next(std::move(put_back))) {
+    put_back = nullptr;
     if (!task->run_state().begin_step()) continue;
     const StepResult result = task->step();
-    if (task->run_state().end_step(result)) enqueue(std::move(task));
+    if (task->run_state().end_step(result)) put_back = std::move(task);
   }
 }
 

@@ -109,6 +109,48 @@ TEST(StreamTaskTest, NamesTheElementOfARunThatFailed) {
   EXPECT_THAT(harness.states->last().cause.message(), HasSubstr("element 7 of producer 1"));
 }
 
+TEST(StreamTaskTest, AllOfItsTimeIsBusyOrIdleOrBackPressured) {
+  Harness* world = nullptr;
+  Harness harness(one([&] {
+    FunctionOperator::Functions functions;
+    functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
+      output.receive(&number, kNoTimestamp);
+      world->clock.advance(Duration(number));
+    };
+    return functions;
+  }));
+  world = &harness;
+  const auto random = make_seeded_random(1);
+  const TimePoint begin = harness.clock.now();
+  Duration busy{}, idle{}, back_pressured{};
+  harness.run();
+  bool available = true;
+  for (int i = 0; i < 500; i++) {
+    const Duration wait(random->below(3'000'000));
+    (available ? idle : back_pressured) += wait;
+    harness.clock.advance(wait);
+    for (uint64_t left = random->below(5); left > 0; left--) {
+      const uint64_t nanos = random->below(3'000'000);
+      harness.gate->feed(static_cast<uint32_t>(random->below(2)), nanos);
+      busy += Duration(nanos);
+    }
+    harness.output->set_available(true);
+    while (harness.task->step() == StepResult::kWorked) {
+      const Duration no_worker(random->below(100'000));
+      harness.clock.advance(no_worker);
+      busy += no_worker;
+    }
+    available = random->one_in(2);
+    harness.output->set_available(available);
+    harness.task->step();  // So that it knows what it waits for.
+  }
+  const TaskProgress progress = harness.task->progress();
+  EXPECT_EQ(progress.busy, busy);
+  EXPECT_EQ(progress.idle, idle);
+  EXPECT_EQ(progress.back_pressured, back_pressured);
+  EXPECT_EQ(progress.busy + progress.idle + progress.back_pressured, harness.clock.now() - begin);
+}
+
 TEST(StreamTaskTest, TakesEventsBetweenRuns) {
   FastHarness harness(one(pass_on));
   for (uint64_t i = 0; i < 3; i++) harness.gate->feed(0, i);
