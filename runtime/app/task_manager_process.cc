@@ -3,6 +3,7 @@
 #include "network/asio_transport.h"
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
 #include "runtime/base/log.h"
 
@@ -18,6 +19,7 @@ TaskManagerProcess::~TaskManagerProcess() = default;
 Status TaskManagerProcess::check(const Options& options) {
   RETURN_IF_ERROR(
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
+  RETURN_IF_ERROR(network_memory(options.configuration, *make_local_file_system()).status());
   return faults_of(options.configuration, options.allow_faults).status();
 }
 

@@ -8,6 +8,7 @@
 #include <future>
 
 #include "runtime/app/host_id.h"
+#include "runtime/app/network_memory.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 
@@ -30,13 +31,14 @@ Result<size_t> worker_count(const Configuration& configuration) {
 }
 
 Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Options& options,
-                                                    TaskManagerId id) {
+                                                    TaskManagerId id, FileSystem& files) {
   const Configuration& configuration = options.configuration;
   ShuffleEnvironment::Options shuffle;
   shuffle.task_manager = id;
   shuffle.bind = options.bind;
-  ASSIGN_OR_RETURN(shuffle.pool_bytes, configuration.bytes(config::kNetworkMemory));
-  ASSIGN_OR_RETURN(shuffle.gate_budget_bytes, configuration.bytes(config::kGateBudget));
+  ASSIGN_OR_RETURN(const NetworkMemory memory, network_memory(configuration, files));
+  shuffle.pool_bytes = memory.pool_bytes;
+  shuffle.gate_budget_bytes = memory.gate_budget_bytes;
   shuffle.secret = configuration.text(config::kSecret);
   return shuffle;
 }
@@ -82,7 +84,7 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   const auto random = make_system_random();
   const TaskManagerId id{random->next()};
   ASSIGN_OR_RETURN(const size_t workers, worker_count(options.configuration));
-  ASSIGN_OR_RETURN(auto shuffle_settings, shuffle_options(options, id));
+  ASSIGN_OR_RETURN(auto shuffle_settings, shuffle_options(options, id, files));
   ASSIGN_OR_RETURN(const auto executor_settings, executor_options(options, id, files));
   RETURN_IF_ERROR(files.create_directories(options.state_directory));
   std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));

@@ -74,7 +74,20 @@ bool in_range(const ConfigKey& key, Number number) {
          number <= static_cast<Number>(key.allowed.maximum);
 }
 
+/// `64 mb`: in the largest unit that leaves no rest.
+std::string size_text(double bytes) {
+  auto rest = static_cast<uint64_t>(bytes);
+  const char* const units[] = {" b", " kb", " mb", " gb"};
+  size_t unit = 0;
+  for (; unit < 3 && rest % 1024 == 0 && rest > 0; unit++) rest /= 1024;
+  return std::to_string(rest) + units[unit];
+}
+
 std::string range_of(const ConfigKey& key) {
+  if (key.allowed.kind == ConfigKind::kBytes) {
+    return fmt::format(" from {} to {}", size_text(key.allowed.minimum),
+                       size_text(key.allowed.maximum));
+  }
   if (key.allowed.kind == ConfigKind::kReal) {
     return fmt::format(" from {} to {}", key.allowed.minimum, key.allowed.maximum);
   }
@@ -204,7 +217,7 @@ Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
     return bad_value(key, value, "a size such as 64 mb");
   }
   number <<= shift->second;
-  if (!in_range(key, number)) return bad_value(key, value, "a size" + range_of(key) + " bytes");
+  if (!in_range(key, number)) return bad_value(key, value, "a size" + range_of(key));
   return number;
 }
 

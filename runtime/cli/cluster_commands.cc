@@ -2,6 +2,7 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/cluster_control.h"
+#include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
@@ -107,6 +108,7 @@ Status check_settings(const Configuration& configuration, const std::string& hos
                       uint32_t task_managers) {
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   RETURN_IF_ERROR(check_bind({host, 0}, configuration));
+  RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
   ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
   if (data_port == 0 || task_managers == 1) return Status();
   return invalid_argument(fmt::format("{}: {} TaskManagers on one machine cannot share port {}",

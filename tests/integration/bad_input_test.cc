@@ -321,6 +321,26 @@ TEST_F(BadInputTest, LeavesNothingOfAProcessInTheForegroundThatWasRefused) {
   EXPECT_FALSE(exists(directory_ / "freshet"));
 }
 
+TEST_F(BadInputTest, RefusesASegmentPoolThatTheMachineCannotHold) {
+  const std::string state = directory_ / "state";
+  const std::vector<std::string> too_much = {"-D", "taskmanager.memory.network.size=1024 gb"};
+  for (std::vector<std::string> arguments :
+       {std::vector<std::string>{"taskmanager", "--state-dir", state},
+        {"cluster", "start", "--state-dir", state, "--taskmanagers", "2"}}) {
+    arguments.insert(arguments.end(), too_much.begin(), too_much.end());
+    const Outcome outcome = run_freshet(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+    for (const char* words :
+         {"taskmanager.memory.network.size: '1024 gb' (1099511627776 bytes)",
+          "MemTotal: ", "set it to a part of what is left beside everything else, such as '64 mb'"})
+      EXPECT_THAT(outcome.errors, HasSubstr(words));
+  }
+  const Outcome local = run_freshet(
+      {"run", "--local", "-D", "taskmanager.memory.network.size=1 kb", job_module("wordcount")});
+  EXPECT_THAT(local.errors, HasSubstr("'1 kb' is not a size from 1 mb to 1024 gb"));
+  EXPECT_FALSE(exists(state));
+}
+
 TEST_F(BadInputTest, RefusesFaultsUnlessTheyAreAllowed) {
   const std::string fault = "test.faults=deploy.before_ack:1:kill";
   const Outcome local = run_freshet({"run", "--local", "-D", fault, job_module("wordcount")});

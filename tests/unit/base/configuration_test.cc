@@ -39,8 +39,18 @@ TEST(ConfigurationTest, KeepsNumbersToTheirRange) {
             "restart-strategy.exponential-delay.jitter-factor: '1.1' is not a number from 0 to 1");
   EXPECT_EQ(answer(config::kNetworkMemory, "1 mb"), "");
   EXPECT_EQ(answer(config::kNetworkMemory, "1023 kb"),
-            "taskmanager.memory.network.size: '1023 kb' is not a size from 1048576 to "
-            "1099511627776 bytes");
+            "taskmanager.memory.network.size: '1023 kb' is not a size from 1 mb to 1024 gb");
+  EXPECT_EQ(answer(config::kNetworkMemory, "1025 gb"),
+            "taskmanager.memory.network.size: '1025 gb' is not a size from 1 mb to 1024 gb");
+  EXPECT_EQ(answer(config::kNetworkMemory, "-1"),
+            "taskmanager.memory.network.size: '-1' is not a size such as 64 mb");
+  EXPECT_EQ(answer(config::kNetworkMemory, "18446744073709551615 gb"),
+            "taskmanager.memory.network.size: '18446744073709551615 gb' is not a size such as 64 "
+            "mb");
+  EXPECT_EQ(answer(config::kGateBudget, "63 kb"),
+            "taskmanager.network.memory.gate-budget: '63 kb' is not a size from 64 kb to 1024 gb");
+  EXPECT_EQ(answer(config::kSplitBytes, "0"),
+            "source.file.split-size: '0' is not a size from 1 b to 1048576 gb");
   EXPECT_EQ(answer(config::kChannelHash, "yes"),
             "execution.channel-hash.enabled: 'yes' is not true or false");
   EXPECT_EQ(answer(config::kRestartStrategy, "fixed-delay"), "");
