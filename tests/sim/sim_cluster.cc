@@ -291,6 +291,16 @@ size_t SimCluster::hosted_tasks() const {
   return count;
 }
 
+uint64_t SimCluster::segment_bytes_in_use() const {
+  uint64_t bytes = 0;
+  for (const Place& place : places_) {
+    const auto program = place.program.lock();
+    if (program == nullptr || !program->process.alive() || program->shuffle == nullptr) continue;
+    bytes += program->shuffle->total_bytes() - program->shuffle->free_bytes();
+  }
+  return bytes;
+}
+
 uint32_t SimCluster::submissions(size_t job) const {
   const SimClient* const client = jobs_.at(job)->client.get();
   return client == nullptr ? 0 : client->submissions();

@@ -64,6 +64,8 @@ class SimCluster {
 
   /// Tasks that live TaskManagers have.
   size_t hosted_tasks() const;
+  /// Of the segment pools of live TaskManagers; 0 when no buffer is left anywhere.
+  uint64_t segment_bytes_in_use() const;
   /// How often a job was taken: more than once after the JobManager was lost.
   uint32_t submissions(size_t job = 0) const;
   /// Resets a client's connection to the JobManager.

@@ -465,6 +465,10 @@ void SimNetwork::cut_after(SimProcessId from, SimProcessId to, uint64_t bytes) {
   state_->cuts[Pair(from, to)] = bytes;
 }
 
+bool SimNetwork::cut_is_due(SimProcessId from, SimProcessId to) const {
+  return state_->cuts.contains(Pair(from, to));
+}
+
 void SimNetwork::drop(SimProcessId id, bool told) {
   std::erase_if(state_->ports, [id](const auto& entry) { return entry.second.owner.id == id; });
   for (auto& [number, wire] : state_->wires) {

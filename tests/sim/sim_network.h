@@ -50,6 +50,9 @@ class SimNetwork {
   /// over all their connections.
   void cut_after(SimProcessId from, SimProcessId to, uint64_t bytes);
 
+  /// False once that has happened.
+  bool cut_is_due(SimProcessId from, SimProcessId to) const;
+
   /// The process died: its ports close and its peers see resets. `told` false: its host died too,
   /// nobody is told.
   void drop(SimProcessId id, bool told);
