@@ -185,8 +185,8 @@ template <>
 struct Codec<std::string> {
   static constexpr uint32_t kFixedSize = 0;
   static std::string fingerprint() { return "string"; }
-  static void encode(const std::string& value, Encoder& encoder) { encoder.write_string(value); }
-  static void decode(Decoder& decoder, std::string& value) { value = decoder.read_string(); }
+  static void encode(const std::string& value, Encoder& encoder) { encoder.write_text(value); }
+  static void decode(Decoder& decoder, std::string& value) { decoder.read_text(value); }
 };
 
 template <class A, class B>

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/short_text.h"
+
 namespace freshet {
 
 /// Appends the bytes of one element, little-endian, to memory that somebody else owns; when that is
@@ -57,6 +59,19 @@ class Encoder {
     write(text.data(), text.size());
   }
 
+  /// The same, without a call when the text is short.
+  void write_text(const std::string& text) {
+    const size_t size = text.size();
+    if (size > kShortTextBytes || end_ - cursor_ < static_cast<ptrdiff_t>(1 + kReadableBytes)) {
+      write_string(text);
+      return;
+    }
+    char* const to = cursor_;
+    to[0] = static_cast<char>(size);
+    std::memcpy(to + 1, text.data(), kReadableBytes);
+    cursor_ = to + 1 + size;
+  }
+
   /// All bytes since `start`, valid until the next call of a non-const function.
   std::string_view bytes() const { return {begin_, static_cast<size_t>(cursor_ - begin_)}; }
 
@@ -96,6 +111,8 @@ class Decoder {
   }
 
   uint64_t read_varint() {
+    if (cursor_ != end_ && static_cast<uint8_t>(*cursor_) < 0x80) [[likely]]
+      return static_cast<uint8_t>(*cursor_++);
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
       const auto byte = static_cast<uint8_t>(*take(1));
@@ -106,6 +123,13 @@ class Decoder {
   }
 
   std::string_view read_string() { return read_bytes(read_varint()); }
+
+  /// The same, into an old text.
+  void read_text(std::string& to) {
+    const uint64_t size = read_varint();
+    const size_t readable = remaining();
+    assign_text(to, take(size), size, readable);
+  }
 
   /// A view into the element's bytes.
   std::string_view read_bytes(uint64_t size) { return {take(size), static_cast<size_t>(size)}; }

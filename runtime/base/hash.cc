@@ -7,7 +7,9 @@
 
 namespace freshet {
 
-uint64_t hash_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+uint64_t hash_detail::hash_long(std::string_view bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 std::string content_hash(std::string_view bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());

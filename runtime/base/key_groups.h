@@ -22,14 +22,29 @@ inline uint32_t subtask_of_key_group(uint32_t key_group, uint32_t parallelism,
 }
 
 /// The subtasks among which the keys of an edge are spread.
-struct KeyedConsumers {
-  uint32_t parallelism = 1;
-  uint32_t max_parallelism = 1;  // Key groups.
+class KeyedConsumers {
+ public:
+  /// At most kMaxKeyGroups; `max_parallelism` is the number of key groups.
+  KeyedConsumers(uint32_t parallelism, uint32_t max_parallelism)
+      : parallelism_(parallelism),
+        max_parallelism_(max_parallelism),
+        reciprocal_((uint64_t{1} << kShift) / max_parallelism + 1) {}
 
+  /// subtask_of_key_group() of the key's group.
   uint32_t subtask_of(uint64_t key_hash) const {
-    return subtask_of_key_group(key_group_of(key_hash, max_parallelism), parallelism,
-                                max_parallelism);
+    // A division by a number that is always the same. The reciprocal is too large by less than
+    // 1 / 2^kShift, and what is divided is below 2^30, so the error stays below 1 /
+    // max_parallelism.
+    const uint64_t scaled = uint64_t{key_group_of(key_hash, max_parallelism_)} * parallelism_;
+    return static_cast<uint32_t>((scaled * reciprocal_) >> kShift);
   }
+
+ private:
+  static constexpr int kShift = 45;
+
+  uint32_t parallelism_;
+  uint32_t max_parallelism_;
+  uint64_t reciprocal_;
 };
 
 /// Key groups [begin, end).

@@ -46,7 +46,9 @@ inline ParseResult parse_record_header(RecordLayout layout, std::string_view byt
     at = kTimestampBytes;
   }
   record->payload_bytes = layout.fixed_size;
-  if (layout.fixed_size == 0) {
+  if (layout.fixed_size == 0 && at != bytes.size() && static_cast<uint8_t>(bytes[at]) < 0x80) {
+    record->payload_bytes = static_cast<uint8_t>(bytes[at++]);
+  } else if (layout.fixed_size == 0) {
     uint64_t length = 0;
     for (int shift = 0;; shift += 7) {
       if (shift > 35) return ParseResult::kInvalid;

@@ -28,6 +28,21 @@ TEST(KeyGroupsTest, RangesOfSubtasksTileAllGroupsAndAgreeWithRouting) {
   }
 }
 
+TEST(KeyGroupsTest, ConsumersOfHashesOwnTheGroups) {
+  for (uint32_t max : {1u, 2u, 3u, 7u, 127u, 128u, 1000u, 32'767u, 32'768u}) {
+    for (uint32_t parallelism : {1u, 2u, 3u, 5u, 64u, 127u, 128u, 999u, 32'767u, 32'768u}) {
+      if (parallelism > max) continue;
+      const KeyedConsumers consumers(parallelism, max);
+      for (uint64_t group = 0; group < max; group++) {
+        const uint64_t first_hash = ((group << 32) + max - 1) / max << 32;
+        ASSERT_EQ(key_group_of(first_hash, max), group);
+        ASSERT_EQ(consumers.subtask_of(first_hash),
+                  subtask_of_key_group(static_cast<uint32_t>(group), parallelism, max));
+      }
+    }
+  }
+}
+
 TEST(KeyGroupsTest, SpreadsKeysEvenly) {
   std::vector<int> count(128);
   for (int i = 0; i < 128'000; i++)
