@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -27,6 +28,19 @@ inline constexpr bool kComparedAsValue =
 
 inline uint64_t hash_of(std::string_view bytes) { return hash_bytes(bytes); }
 
+/// Keys as they are kept: as values, or serialised.
+template <class K>
+using Stored = std::conditional_t<kComparedAsValue<K>, K, std::string>;
+
+inline bool equal(const std::string& stored, std::string_view bytes) { return stored == bytes; }
+inline bool equal(const std::string& stored, const std::string& key) {
+  return equal_texts(stored, key);
+}
+template <class T>
+requires(std::is_integral_v<T> || std::is_enum_v<T>) bool equal(T stored, T key) {
+  return stored == key;
+}
+
 template <class T>
 requires(std::is_integral_v<T> || std::is_enum_v<T>) uint64_t hash_of(T value) {
   uint64_t h = static_cast<uint64_t>(value) + 0x9E3779B97F4A7C15ull;
@@ -37,17 +51,55 @@ requires(std::is_integral_v<T> || std::is_enum_v<T>) uint64_t hash_of(T value) {
 
 }  // namespace heap_table_detail
 
+/// Rows of a HeapTable in which keys stand beside the values.
+template <class K, class V>
+struct KeyBesideValue {
+  using Stored = heap_table_detail::Stored<K>;
+  struct Row {
+    Stored key{};
+    V value{};
+  };
+
+  const Stored& key_of(const Row& row) const { return row.key; }
+  template <class Key>
+  void set_key(Row& row, const Key& key) const {
+    row.key = Stored(key);
+  }
+};
+
+/// Rows of a HeapTable whose values hold their keys, in a field that stays as it is. For keys that
+/// are compared as values.
+template <class K, class V>
+struct KeyInsideValue {
+  using Stored = K;
+  struct Row {
+    V value{};
+  };
+
+  const K& key_of(const Row& row) const { return row.value.*field; }
+  void set_key(Row& /*row*/, const K& /*key*/) const {}
+
+  K V::*field;
+};
+
 /// Values by key on the heap: an index of 8 bytes per slot, and rows that stay where they are. The
 /// order of the table is never seen: who wants all keys takes ordered_keys().
 ///
 /// Tables that are larger than the caches cost a wait for memory per look-up, unless it is asked
 /// for ahead: hash() of a few keys, then prefetch_index(), then prefetch_row(), then the look-ups
-/// with the same hashes.
+/// with the same hashes and hints.
 ///
 /// References and pointers to a value are valid until it is erased.
-template <class K, class V>
+template <class K, class V, class Rows = KeyBesideValue<K, V>>
 class HeapTable {
  public:
+  /// Where the row of a key may be; until a key is erased.
+  struct Hint {
+    uint32_t row = UINT32_MAX;
+  };
+
+  explicit HeapTable(Rows rows = Rows()) : rows_(rows) {}
+
   uint64_t hash(const K& key) {
     return with_stored(key, [](const auto& stored) { return heap_table_detail::hash_of(stored); });
   }
@@ -56,12 +108,15 @@ class HeapTable {
     if (!index_.empty()) __builtin_prefetch(&index_[home_of(tag_of(hash))]);
   }
 
-  void prefetch_row(uint64_t hash) const {
+  Hint prefetch_row(uint64_t hash) const {
     const size_t at = find_tag(tag_of(hash));
-    if (at == kNowhere) return;
+    if (at == kNowhere) return {};
+    constexpr size_t kBytes = std::min(sizeof(Row), kPrefetchedBytes);
     const char* row = reinterpret_cast<const char*>(&row_at(index_[at].row));
-    for (size_t offset = 0; offset < sizeof(Row) && offset < kPrefetchedBytes; offset += kLineBytes)
+    for (size_t offset = 0; offset < kBytes; offset += kLineBytes)
       __builtin_prefetch(row + offset, 1);
+    __builtin_prefetch(row + kBytes - 1, 1);  // A row may begin anywhere in a line.
+    return {index_[at].row};
   }
 
   V* find(const K& key) { return find(key, hash(key)); }
@@ -75,18 +130,18 @@ class HeapTable {
   /// The value of `key`; when there is none, a copy of `initial`, and `true`.
   template <class Initial>
   std::pair<V*, bool> find_or_insert(const K& key, const Initial& initial) {
-    return find_or_insert(key, hash(key), initial);
+    return find_or_insert(key, hash(key), Hint(), initial);
   }
   template <class Initial>
-  std::pair<V*, bool> find_or_insert(const K& key, uint64_t hash, const Initial& initial) {
+  std::pair<V*, bool> find_or_insert(const K& key, uint64_t hash, Hint hint,
+                                     const Initial& initial) {
     return with_stored(key, [&](const auto& stored) {
-      const size_t at = find_slot(stored, tag_of(hash));
-      if (at != kNowhere) return std::pair<V*, bool>(&row_at(index_[at].row).value, false);
-      const uint32_t row = take_row();
-      row_at(row).key = Stored(stored);
-      row_at(row).value = initial;
-      add_to_index({tag_of(hash), row});
-      return std::pair<V*, bool>(&row_at(row).value, true);
+      if (hint.row != kNoRow) [[likely]] {
+        Row& row = row_at(hint.row);
+        if (heap_table_detail::equal(rows_.key_of(row), stored)) [[likely]]
+          return std::pair<V*, bool>(&row.value, false);
+      }
+      return look_up_or_insert(stored, tag_of(hash), initial);
     });
   }
 
@@ -110,7 +165,7 @@ class HeapTable {
     Encoder encoder;
     for (const Slot& slot : index_) {
       if (slot.row == kNoRow) continue;
-      const Stored& stored = row_at(slot.row).key;
+      const auto& stored = rows_.key_of(row_at(slot.row));
       if constexpr (kAsValue) {
         encoder.start(nullptr, nullptr);
         Codec<K>::encode(stored, encoder);
@@ -131,12 +186,8 @@ class HeapTable {
   static constexpr size_t kFirstSlots = 16;
   static constexpr size_t kLineBytes = 64;
   static constexpr size_t kPrefetchedBytes = 4 * kLineBytes;
-  using Stored = std::conditional_t<kAsValue, K, std::string>;
+  using Row = typename Rows::Row;
 
-  struct Row {
-    Stored key{};
-    V value{};
-  };
   /// The high half of the hash, whose highest bits say where the slot would be if it were alone.
   struct Slot {
     uint32_t tag = 0;
@@ -162,9 +213,22 @@ class HeapTable {
   size_t find_slot(const S& stored, uint32_t tag) const {
     if (index_.empty()) return kNowhere;
     for (size_t at = home_of(tag); index_[at].row != kNoRow; at = after(at)) {
-      if (index_[at].tag == tag && row_at(index_[at].row).key == stored) return at;
+      if (index_[at].tag == tag &&
+          heap_table_detail::equal(rows_.key_of(row_at(index_[at].row)), stored))
+        return at;
     }
     return kNowhere;
+  }
+
+  template <class S, class Initial>
+  std::pair<V*, bool> look_up_or_insert(const S& stored, uint32_t tag, const Initial& initial) {
+    const size_t at = find_slot(stored, tag);
+    if (at != kNowhere) return {&row_at(index_[at].row).value, false};
+    const uint32_t row = take_row();
+    row_at(row).value = initial;
+    rows_.set_key(row_at(row), stored);
+    add_to_index({tag, row});
+    return {&row_at(row).value, true};
   }
 
   uint32_t take_row() {
@@ -174,9 +238,9 @@ class HeapTable {
       free_.pop_back();
       return row;
     }
-    CHECK(rows_ < kNoRow);
-    if (rows_ % kRowsPerChunk == 0) chunks_.push_back(std::make_unique<Chunk>());
-    return rows_++;
+    CHECK(rows_taken_ < kNoRow);
+    if (rows_taken_ % kRowsPerChunk == 0) chunks_.push_back(std::make_unique<Chunk>());
+    return rows_taken_++;
   }
 
   void add_to_index(Slot slot) {
@@ -222,11 +286,12 @@ class HeapTable {
     }
   }
 
+  [[no_unique_address]] Rows rows_;
   std::vector<Slot> index_;  // A power of two, at most two thirds in use.
   int shift_ = 0;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::vector<uint32_t> free_;  // Rows.
-  uint32_t rows_ = 0;           // Ever taken at the same time.
+  uint32_t rows_taken_ = 0;     // At the same time, at most.
   size_t size_ = 0;
   Encoder encoder_;
   char memory_[kAsValue ? 1 : 128];

@@ -19,6 +19,7 @@
 #include "runtime/operators/map.h"
 #include "runtime/operators/reduce.h"
 #include "runtime/operators/source.h"
+#include "runtime/operators/sum.h"
 #include "runtime/operators/typed_edge.h"
 
 namespace freshet {
@@ -199,12 +200,7 @@ class KeyedStream {
   }
   template <class Field>
   DataStream<T> sum(Field field, Emit emit) const {
-    return reduce(
-               [field](T& so_far, const T& record) {
-                 std::invoke(field, so_far) += std::invoke(field, record);
-               },
-               emit)
-        .name("sum");
+    return transform<T>("sum", make_sum_factory(selector_, std::move(field), emit));
   }
 
   /// A KeyedProcessFunction<K, T, U>; gives a DataStream<U>. Each subtask has a copy of it.

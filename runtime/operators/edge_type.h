@@ -16,7 +16,7 @@ namespace freshet {
 /// Records that are processed one after the other, given together so that an operator can look
 /// ahead: ask for memory that it will need.
 struct RecordBatch {
-  static constexpr uint32_t kRecordsMax = 16;
+  static constexpr uint32_t kRecordsMax = 64;
 
   std::array<const void*, kRecordsMax> records;
   std::array<EpochMillis, kRecordsMax> timestamps;

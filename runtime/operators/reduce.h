@@ -17,18 +17,21 @@ namespace freshet {
 
 /// What a reduce operator is made from. `function` is `T(const T& so_far, const T& record)`, or
 /// changes the value in place: `void(T& so_far, const T& record)`.
-template <class K, class T, class F>
+/// `Rows` says how a HeapTable keeps the keys.
+template <class K, class T, class F, class Rows = KeyBesideValue<K, T>>
 struct Reduction {
   std::shared_ptr<const KeySelector<K, T>> selector;
   F function;
   Emit emit = Emit::updates;
+  Rows rows{};
 };
 
 /// Folds the records of each key into one; the first is taken as it is.
-template <class K, class T, class F>
+template <class K, class T, class F, class Rows = KeyBesideValue<K, T>>
 class ReduceOperator final : public Operator {
  public:
-  explicit ReduceOperator(Reduction<K, T, F> reduction) : reduction_(std::move(reduction)) {}
+  explicit ReduceOperator(Reduction<K, T, F, Rows> reduction)
+      : reduction_(std::move(reduction)), table_(reduction_.rows) {}
 
   void open(OperatorContext& /*context*/, std::vector<RecordReceiver*> outputs) override {
     to_ = outputs.at(0);
@@ -37,22 +40,20 @@ class ReduceOperator final : public Operator {
   void process(uint32_t /*input*/, const void* record, EpochMillis timestamp) override {
     const T& value = *static_cast<const T*>(record);
     const K& key = reduction_.selector->key(value, key_);
-    add(key, table_.hash(key), value, timestamp);
+    add(key, table_.hash(key), {}, value, timestamp);
   }
 
   void process_batch(uint32_t /*input*/, RecordBatch& batch) override {
-    std::array<const K*, RecordBatch::kRecordsMax> keys;
-    std::array<uint64_t, RecordBatch::kRecordsMax> hashes;
-    for (uint32_t i = 0; i < batch.count; i++) {
-      keys[i] = &reduction_.selector->key(value_of(batch, i), batch_keys_[i]);
-      hashes[i] = table_.hash(*keys[i]);
-      table_.prefetch_index(hashes[i]);
+    LookAhead ahead;
+    uint32_t count = 0;
+    try {
+      for (; count < batch.count; count++) look_ahead(batch, count, ahead);
+    } catch (...) {
+      add_all(batch, count, ahead);  // Those before the one without key are in order.
+      batch.begun = count + 1;
+      throw;
     }
-    for (uint32_t i = 0; i < batch.count; i++) table_.prefetch_row(hashes[i]);
-    while (batch.begun < batch.count) {
-      const uint32_t i = batch.begun++;
-      add(*keys[i], hashes[i], value_of(batch, i), batch.timestamps[i]);
-    }
+    add_all(batch, count, ahead);
   }
 
   bool finish() override {
@@ -70,12 +71,36 @@ class ReduceOperator final : public Operator {
   }
 
  private:
+  using Table = HeapTable<K, T, Rows>;
+  using Hint = typename Table::Hint;
+
+  /// What is known of the records of a batch before the first is processed.
+  struct LookAhead {
+    std::array<const K*, RecordBatch::kRecordsMax> keys;
+    std::array<uint64_t, RecordBatch::kRecordsMax> hashes;
+    std::array<Hint, RecordBatch::kRecordsMax> hints;
+  };
+
   static const T& value_of(const RecordBatch& batch, uint32_t index) {
     return *static_cast<const T*>(batch.records[index]);
   }
 
-  void add(const K& key, uint64_t hash, const T& value, EpochMillis timestamp) {
-    const auto [so_far, inserted] = table_.find_or_insert(key, hash, value);
+  void look_ahead(const RecordBatch& batch, uint32_t index, LookAhead& ahead) {
+    ahead.keys[index] = &reduction_.selector->key(value_of(batch, index), batch_keys_[index]);
+    ahead.hashes[index] = table_.hash(*ahead.keys[index]);
+    table_.prefetch_index(ahead.hashes[index]);
+  }
+
+  void add_all(RecordBatch& batch, uint32_t count, LookAhead& ahead) {
+    for (uint32_t i = 0; i < count; i++) ahead.hints[i] = table_.prefetch_row(ahead.hashes[i]);
+    for (uint32_t i = 0; i < count; i++) {
+      batch.begun = i + 1;
+      add(*ahead.keys[i], ahead.hashes[i], ahead.hints[i], value_of(batch, i), batch.timestamps[i]);
+    }
+  }
+
+  void add(const K& key, uint64_t hash, Hint hint, const T& value, EpochMillis timestamp) {
+    const auto [so_far, inserted] = table_.find_or_insert(key, hash, hint, value);
     if (!inserted) fold(*so_far, value);
     if (reduction_.emit == Emit::updates) to_->receive(so_far, timestamp);
   }
@@ -88,8 +113,8 @@ class ReduceOperator final : public Operator {
     }
   }
 
-  Reduction<K, T, F> reduction_;
-  HeapTable<K, T> table_;
+  Reduction<K, T, F, Rows> reduction_;
+  Table table_;
   K key_{};
   std::array<K, RecordBatch::kRecordsMax> batch_keys_{};
   RecordReceiver* to_ = nullptr;
@@ -98,9 +123,9 @@ class ReduceOperator final : public Operator {
   bool ending_ = false;
 };
 
-template <class K, class T, class F>
-std::shared_ptr<const OperatorFactory> make_reduce_factory(Reduction<K, T, F> reduction) {
-  return make_function_factory<ReduceOperator<K, T, F>>(std::move(reduction));
+template <class K, class T, class F, class Rows = KeyBesideValue<K, T>>
+std::shared_ptr<const OperatorFactory> make_reduce_factory(Reduction<K, T, F, Rows> reduction) {
+  return make_function_factory<ReduceOperator<K, T, F, Rows>>(std::move(reduction));
 }
 
 }  // namespace freshet

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -8,7 +10,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/codec.h"
-#include "runtime/base/hash.h"
+#include "runtime/base/key_hash.h"
 #include "runtime/operators/edge_type.h"
 #include "runtime/operators/key_selector.h"
 
@@ -43,7 +45,9 @@ class TypedReader final : public RecordReader {
   uint32_t read_ahead() const override { return batch_.count - batch_.begun + undecoded_; }
 
  private:
-  static constexpr size_t kBatchBytes = 4096;  // About; large records come alone.
+  static constexpr size_t kBatchBytes = 4096;  // About, encoded or not; large records come alone.
+  static constexpr size_t kValues =
+      std::clamp<size_t>(kBatchBytes / sizeof(T), 1, RecordBatch::kRecordsMax);
 
   static void decode(std::string_view bytes, T& value) {
     Decoder decoder(bytes);
@@ -52,20 +56,30 @@ class TypedReader final : public RecordReader {
   }
 
   void fill_batch(RecordRun& run) {
-    std::string_view bytes;
-    EpochMillis timestamp = kNoTimestamp;
-    const size_t bytes_max = run.bytes() + kBatchBytes;
-    while (batch_.count < RecordBatch::kRecordsMax && run.bytes() < bytes_max &&
-           run.next(&bytes, &timestamp)) {
-      T& value = values_[batch_.count];
-      decode(bytes, value);
-      batch_.records[batch_.count] = &value;
-      batch_.timestamps[batch_.count] = timestamp;
-      ++batch_.count;
+    RecordRun rest = run;  // Nobody else sees this one, so it stays in registers.
+    uint32_t count = 0;
+    const auto leave = [&] {
+      run = rest;
+      batch_.count = count;
+    };
+    try {
+      std::string_view bytes;
+      const size_t bytes_max = rest.bytes() + kBatchBytes;
+      while (count < kValues && rest.bytes() < bytes_max &&
+             rest.next(&bytes, &batch_.timestamps[count])) {
+        T& value = values_[count];
+        decode(bytes, value);
+        batch_.records[count] = &value;
+        ++count;
+      }
+    } catch (...) {
+      leave();
+      throw;
     }
+    leave();
   }
 
-  std::array<T, RecordBatch::kRecordsMax> values_{};
+  std::array<T, kValues> values_{};
   RecordBatch batch_;
   uint32_t undecoded_ = 0;  // Taken behind the batch, while that is processed.
 };
@@ -114,18 +128,10 @@ class KeyedEdge final : public TypedEdge<T> {
 
   uint64_t key_hash(const void* record, Encoder& scratch) const override {
     K key_memory{};
-    const K& key = selector_->key(*static_cast<const T*>(record), key_memory);
-    char bytes[kBytesInPlace];
-    scratch.start(bytes, bytes + sizeof(bytes));
-    Codec<K>::encode(key, scratch);
-    const uint64_t hash = hash_key(scratch.bytes());
-    scratch.start(nullptr, nullptr);  // The memory is gone when this returns.
-    return hash;
+    return hash_key_value(selector_->key(*static_cast<const T*>(record), key_memory), scratch);
   }
 
  private:
-  static constexpr size_t kBytesInPlace = 128;  // Longer keys take memory of the encoder.
-
   const std::shared_ptr<const KeySelector<K, T>> selector_;
 };
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "runtime/base/random.h"
@@ -84,6 +85,37 @@ TEST(ReduceOperatorTest, EqualsAMapOnRandomInput) {
   const auto outputs = verify_operator<Count, Count>(*summing<InPlace>(Emit::final), input);
   ASSERT_EQ(outputs->size(), model.size());
   for (const Count& one : *outputs) EXPECT_EQ(model.at(one.word), one.count);
+}
+
+/// A function of three records fails, or finds no key.
+struct Picky {
+  Count operator()(const Count& so_far, const Count& record) const {
+    if (record.count == 3) throw std::runtime_error("three");
+    return {so_far.word, so_far.count + record.count};
+  }
+};
+
+TEST(ReduceOperatorTest, SaysWhichRecordOfABatchFailed) {
+  const auto key_of = [](const Count& record) {
+    if (record.count == 4) throw std::runtime_error("no key");
+    return record.word;
+  };
+  using Selector = FunctionKeySelector<std::string, Count, decltype(key_of)>;
+  const auto factory = make_reduce_factory<std::string, Count, Picky>(
+      {std::make_shared<Selector>(key_of), Picky(), Emit::updates});
+  for (const auto& [input, begun] :
+       {std::pair(std::vector<Count>{{"a", 1}, {"a", 2}, {"a", 3}, {"a", 5}}, 3u),
+        std::pair(std::vector<Count>{{"a", 1}, {"a", 4}, {"a", 5}}, 2u)}) {
+    OperatorHarness<Count> harness(*factory);
+    RecordBatch batch;
+    for (const Count& record : input) {
+      batch.records[batch.count] = &record;
+      batch.timestamps[batch.count++] = 1;
+    }
+    EXPECT_THROW(harness.operator_under_test().process_batch(0, batch), std::runtime_error);
+    EXPECT_EQ(batch.begun, begun);
+    EXPECT_EQ(harness.take_outputs().size(), begun - 1);
+  }
 }
 
 /// Counts records per key; at the end says how many, unless there were three.

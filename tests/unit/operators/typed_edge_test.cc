@@ -51,10 +51,10 @@ std::string run_of(const EdgeType& edge, const std::vector<Word>& words) {
 TEST(TypedEdgeTest, ReadsARunAsItReadsOneAfterTheOther) {
   const auto edge = by_first();
   std::vector<Word> words;
-  for (int i = 0; i < 50; i++) words.emplace_back(std::string(i % 20, 'w'), i);
+  for (int i = 0; i < 300; i++) words.emplace_back(std::string(i % 20, 'w'), i);
   const std::string bytes = run_of(*edge, words);
   const bool go_on = false;
-  for (const uint32_t most : {1u, 7u, 8u, 9u, 16u, 50u, 100u}) {
+  for (const uint32_t most : {1u, 7u, 63u, 64u, 65u, 128u, 300u, 1000u}) {
     const auto reader = edge->make_reader();
     testing::CollectedOutput<Word> output;
     RecordRun run({}, bytes, most, &go_on);
@@ -68,9 +68,32 @@ TEST(TypedEdgeTest, ReadsARunAsItReadsOneAfterTheOther) {
   // A last record that is cut off is left alone.
   const auto reader = edge->make_reader();
   testing::CollectedOutput<Word> output;
-  RecordRun run({}, std::string_view(bytes).substr(0, bytes.size() - 1), 100, &go_on);
+  RecordRun run({}, std::string_view(bytes).substr(0, bytes.size() - 1), 1000, &go_on);
   reader->read_run(run, output);
-  EXPECT_EQ(output.entries.size(), 49u);
+  EXPECT_EQ(output.entries.size(), 299u);
+}
+
+TEST(TypedEdgeTest, GivesLargeRecordsInSmallBatches) {
+  using Large = std::array<int64_t, 1000>;
+  class Batches final : public RecordReceiver {
+   public:
+    void receive(const void*, EpochMillis) override {}
+    void receive_batch(RecordBatch& batch) override {
+      for (; batch.begun < batch.count; batch.begun++)
+        first.push_back((*static_cast<const Large*>(batch.records[batch.begun]))[0]);
+    }
+    std::vector<int64_t> first;
+  } batches;
+  std::string bytes;
+  for (int64_t i = 0; i < 5; i++) {
+    Encoder encoder;
+    Codec<Large>::encode(Large{i}, encoder);
+    bytes += encoder.bytes();
+  }
+  const bool go_on = false;
+  RecordRun run({sizeof(Large), false}, bytes, 100, &go_on);
+  TypedEdge<Large>().make_reader()->read_run(run, batches);
+  EXPECT_EQ(batches.first, (std::vector<int64_t>{0, 1, 2, 3, 4}));
 }
 
 TEST(TypedEdgeTest, ProcessesWhatIsBeforeABadRecordOfARun) {

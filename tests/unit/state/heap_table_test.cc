@@ -61,6 +61,50 @@ TEST(HeapTableTest, BehavesAsAMapOverSerialisedKeys) {
   compare_with_model<bool>([](Random& r) { return r.one_in(2); });
 }
 
+struct Named {
+  int64_t sum = 0;
+  std::string name;
+};
+
+TEST(HeapTableTest, FindsKeysWithinValues) {
+  const auto random = make_seeded_random(5);
+  HeapTable<std::string, Named, KeyInsideValue<std::string, Named>> table({&Named::name});
+  std::map<std::string, int64_t> model;
+  for (int i = 0; i < 20'000; i++) {
+    const std::string key(random->below(40), static_cast<char>('a' + random->below(20)));
+    if (random->one_in(4)) {
+      EXPECT_EQ(table.erase(key), model.erase(encoded(key)) == 1);
+      continue;
+    }
+    const auto [value, inserted] = table.find_or_insert(key, Named{0, key});
+    EXPECT_EQ(value->name, key);
+    value->sum += i;
+    EXPECT_EQ(model[encoded(key)] += i, value->sum);
+  }
+  ASSERT_EQ(table.size(), model.size());
+  const KeyOrder order = table.ordered_keys();
+  size_t at = 0;
+  for (const auto& [bytes, value] : model) EXPECT_EQ(order[at++], bytes);
+}
+
+TEST(HeapTableTest, FindsKeysWithAndWithoutHints) {
+  HeapTable<std::string, int> table;
+  const auto add = [&](const std::string& key) {
+    const uint64_t hash = table.hash(key);
+    table.prefetch_index(hash);
+    return table.find_or_insert(key, hash, table.prefetch_row(hash), 1);
+  };
+  for (int i = 0; i < 3000; i++) EXPECT_TRUE(add("key-" + std::to_string(i)).second);
+  for (int i = 0; i < 3000; i++) EXPECT_FALSE(add("key-" + std::to_string(i)).second);
+  // A hint that leads elsewhere, as when two keys have the same tag.
+  const auto elsewhere = table.prefetch_row(table.hash("key-1"));
+  const std::string key = "key-2";
+  EXPECT_EQ(table.find_or_insert(key, table.hash(key), elsewhere, 7).first, table.find(key));
+  const std::string fresh = "fresh";
+  EXPECT_TRUE(table.find_or_insert(fresh, table.hash(fresh), elsewhere, 7).second);
+  EXPECT_EQ(*table.find(fresh), 7);
+}
+
 TEST(HeapTableTest, TellsKeysApartByTheirBytesAndNotByEquality) {
   HeapTable<double, int> table;
   table.find_or_insert(0.0, 1);
