@@ -27,18 +27,17 @@ inline constexpr std::array<char, 256> kWordCharacters = word_characters();
 /// those of other alphabets, separate.
 template <class Take>
 void for_each_word(std::string_view line, std::string& word, Take&& take) {
-  const auto character = [](char c) { return kWordCharacters[static_cast<unsigned char>(c)]; };
-  const char* cursor = line.data();
-  const char* const end = cursor + line.size();
-  while (true) {
-    while (cursor != end && character(*cursor) == 0) cursor++;
-    if (cursor == end) return;
-    const char* const begin = cursor;
-    while (cursor != end && character(*cursor) != 0) cursor++;
-    word.resize(static_cast<size_t>(cursor - begin));
-    for (size_t i = 0; i < word.size(); i++) word[i] = character(begin[i]);
-    take();
+  word.clear();
+  for (const char c : line) {
+    const char character = kWordCharacters[static_cast<unsigned char>(c)];
+    if (character != 0) {
+      word += character;
+    } else if (!word.empty()) {
+      take();
+      word.clear();
+    }
   }
+  if (!word.empty()) take();
 }
 
 }  // namespace wordcount
