@@ -13,20 +13,13 @@
 
 namespace freshet {
 
-namespace {
-
-std::string slots_text(uint32_t count) {
-  return fmt::format("{} slot{}", count, count == 1 ? "" : "s");
-}
-
-}  // namespace
-
 JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
     : options_(std::move(options)),
       backoff_(std::move(backoff)),
       graph_(options_.submission.graph) {
   SlotShares shares = share_slots(graph_.job_graph());
   slots_required_ = shares.total;
+  slots_text_ = shares.describe();
   first_slot_of_vertex_ = std::move(shares.first_slot_of_vertex);
 }
 
@@ -100,7 +93,7 @@ std::string JobMaster::describe_slots() const {
 
 std::string JobMaster::waiting_for() const {
   if (waits_for_slots()) {
-    return fmt::format("{}, {}", slots_text(slots_required_), describe_slots());
+    return fmt::format("{}, {}", slots_text_, describe_slots());
   }
   if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
     return fmt::format("{} tasks to end", graph_.live_count());
@@ -528,8 +521,8 @@ JobCommands JobMaster::on_time(TimePoint now) {
   if (is_terminal(state_)) return commands;
   if (slot_deadline_ && now >= *slot_deadline_) {
     Status cause = resource_exhausted(
-        fmt::format("needs {}, {}: start more TaskManagers or lower the parallelism",
-                    slots_text(slots_required_), describe_slots()));
+        fmt::format("needs {}, {}: start more TaskManagers or lower the parallelism", slots_text_,
+                    describe_slots()));
     if (!cause_.ok()) {
       cause = Status(cause.code(),
                      fmt::format("{} (restart after: {})", cause.message(), cause_.message()));

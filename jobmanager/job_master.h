@@ -159,6 +159,7 @@ class JobMaster {
   bool deployed_once_ = false;  // All tasks of one deployment have run.
 
   uint32_t slots_required_ = 0;
+  std::string slots_text_;                      // For people.
   std::vector<uint32_t> first_slot_of_vertex_;  // Vertices of one slot sharing group have the same.
   SlotReport slots_;
   std::optional<TimePoint> slot_deadline_;  // While it waits for slots.

@@ -49,7 +49,9 @@ struct ConfigKey {
           "4 mb", bytes(64 << 10, 1ull << 40), kProcess, \
           "bytes that may be in flight to one input gate") \
   SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), kJob, \
-          "longest wait of a record in an unfilled buffer; 0: none") \
+          "longest wait of a record in an unfilled buffer, up to 24 h; 0: none") \
+  SETTING(kBufferTimeoutEnabled, "execution.buffer-timeout.enabled", "true", boolean(), kJob, \
+          "false: buffers are sent only when they are full") \
   SETTING(kHeartbeatInterval, "heartbeat.interval", "1 s", duration(), kProcess, \
           "between two heartbeats of a TaskManager") \
   SETTING(kHeartbeatTimeout, "heartbeat.timeout", "10 s", duration(), kProcess, \

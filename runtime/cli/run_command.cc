@@ -15,6 +15,7 @@
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_follower.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/logical_graph.h"
 #include "runtime/graph/slot_sharing.h"
 
@@ -76,6 +77,15 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
   return Status();
 }
 
+Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
+  ASSIGN_OR_RETURN(const bool enabled, configuration.boolean(config::kBufferTimeoutEnabled));
+  if (!enabled) return kNeverFlushedByTime;
+  ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kBufferTimeout));
+  auto millis = buffer_timeout_ms_of(timeout);
+  if (!millis.ok()) return millis.status().with_context(std::string(config::kBufferTimeout.name));
+  return millis;
+}
+
 Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build,
                             const Configuration& configuration) {
   PreparedJob job;
@@ -89,8 +99,7 @@ Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build
   JobGraphOptions graph_options;
   graph_options.parallelism = build.parallelism;
   graph_options.mode = build.mode;
-  ASSIGN_OR_RETURN(const Duration buffer_timeout, configuration.duration(config::kBufferTimeout));
-  graph_options.buffer_timeout_ms = static_cast<uint64_t>(to_millis(buffer_timeout));
+  ASSIGN_OR_RETURN(graph_options.buffer_timeout_ms, buffer_timeout_of(configuration));
   auto graph = build_job_graph(built->graph(), graph_options);
   if (!graph.ok()) return graph.status().with_context(built->name());
   job.submission.name = built->name();

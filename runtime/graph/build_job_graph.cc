@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "runtime/base/key_groups.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/text_rules.h"
 #include "runtime/graph/topological_order.h"
@@ -32,6 +34,7 @@ class Builder {
     RETURN_IF_ERROR(check_operators());
     RETURN_IF_ERROR(check_owned());
     RETURN_IF_ERROR(order_operators());
+    resolve_groups();
     chain();
     make_vertices();
     make_edges();
@@ -48,6 +51,7 @@ class Builder {
   Status check_operators() const;
   Status check_owned() const;
   Status order_operators();
+  void resolve_groups();
   bool chainable(const LogicalEdge&) const;
   void chain();
   void make_vertices();
@@ -60,6 +64,7 @@ class Builder {
   std::vector<std::vector<uint32_t>> in_;  // Edges, by operator.
   std::vector<std::vector<uint32_t>> out_;
   std::vector<uint32_t> order_;
+  std::vector<std::string> group_;  // By operator.
   std::vector<bool> edge_chained_;
   std::vector<uint32_t> head_;      // By operator: the head of its chain.
   std::vector<uint32_t> vertex_;    // By operator.
@@ -69,13 +74,15 @@ class Builder {
 
 Status Builder::check_texts(const LogicalOperator& one) const {
   if (one.name.empty()) return invalid_argument("an operator of the dataflow has no name");
-  for (const std::string* text : {&one.name, &one.uid, &one.slot_sharing_group}) {
-    if (!is_plain_text(*text)) {
-      return invalid_argument(
-          "a name, uid or slot sharing group of an operator is longer than 4096 bytes or not "
-          "UTF-8; "
-          "use another text");
-    }
+  if (!is_plain_text(one.name)) {
+    return invalid_argument(
+        "the name of an operator is longer than 4096 bytes or not UTF-8; use another");
+  }
+  for (const auto& [what, text] :
+       {std::pair{"uid", &one.uid}, std::pair{"slot sharing group", &one.slot_sharing_group}}) {
+    if (is_plain_text(*text)) continue;
+    return invalid_argument("the " + std::string(what) + " of " + quoted(one) +
+                            " is longer than 4096 bytes or not UTF-8; use another");
   }
   return Status();
 }
@@ -86,6 +93,11 @@ Status Builder::resolve_operators() {
   }
   for (const LogicalOperator& one : graph_.operators) {
     RETURN_IF_ERROR(check_texts(one));
+    if (one.source && !one.bounded && options_.mode == RuntimeMode::kBatch) {
+      return invalid_argument(quoted(one) +
+                              " is a source without end, which batch mode cannot wait for; run the "
+                              "job in streaming or automatic mode");
+    }
     uint32_t parallelism = one.parallelism == 0 ? options_.parallelism : one.parallelism;
     if (one.coordinator) parallelism = 1;
     if (parallelism == 0) {
@@ -127,6 +139,12 @@ Status Builder::check_edge(const LogicalEdge& edge) const {
   }
   if (!is_plain_text(edge.type_fingerprint, kTypeFingerprintLengthMax)) {
     return invalid_argument(names + " has a type fingerprint that is too long or not UTF-8");
+  }
+  const uint64_t timeout = edge.buffer_timeout_ms.value_or(options_.buffer_timeout_ms);
+  if (timeout > kBufferTimeoutMsMax && timeout != kNeverFlushedByTime) {
+    return invalid_argument(names + " has a buffer timeout of " + std::to_string(timeout) +
+                            " ms; allowed is 0 to " + std::to_string(kBufferTimeoutMsMax) +
+                            " ms, or none");
   }
   const uint32_t producers = parallelism_[edge.from];
   const uint32_t consumers = parallelism_[edge.to];
@@ -222,6 +240,21 @@ Status Builder::order_operators() {
   return Status();
 }
 
+void Builder::resolve_groups() {
+  group_.resize(graph_.operators.size());
+  for (const uint32_t index : order_) {
+    std::set<std::string> groups;
+    if (!at(index).slot_sharing_group.empty()) {
+      groups.insert(at(index).slot_sharing_group);
+    } else {
+      for (const uint32_t edge : in_[index]) {
+        if (!graph_.edges[edge].feedback) groups.insert(group_[graph_.edges[edge].from]);
+      }
+    }
+    group_[index] = groups.size() == 1 ? *groups.begin() : kDefaultSlotSharingGroup;
+  }
+}
+
 bool Builder::chainable(const LogicalEdge& edge) const {
   const LogicalOperator& from = at(edge.from);
   const LogicalOperator& to = at(edge.to);
@@ -231,7 +264,7 @@ bool Builder::chainable(const LogicalEdge& edge) const {
          !to.coordinator && from.blocking == to.blocking && from.chaining != Chaining::kNever &&
          to.chaining == Chaining::kAlways && parallelism_[edge.from] == parallelism_[edge.to] &&
          (to.max_parallelism == 0 || to.max_parallelism == max_parallelism_[head_[edge.from]]) &&
-         from.slot_sharing_group == to.slot_sharing_group;
+         group_[edge.from] == group_[edge.to];
 }
 
 void Builder::chain() {
@@ -260,7 +293,7 @@ void Builder::make_vertices() {
       vertex.id = VertexId{vertex_[index]};
       vertex.parallelism = parallelism_[index];
       vertex.max_parallelism = max_parallelism_[index];
-      vertex.slot_sharing_group = one.slot_sharing_group;
+      vertex.slot_sharing_group = group_[index];
       vertex.blocking = one.blocking;
       vertex.hidden = one.coordinator;
       result_.vertices.push_back(std::move(vertex));

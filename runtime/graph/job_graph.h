@@ -60,7 +60,7 @@ struct JobEdge {
   Exchange exchange = Exchange::kPipelined;
   bool feedback = false;
   std::string type_fingerprint;
-  uint64_t buffer_timeout_ms = 100;
+  uint64_t buffer_timeout_ms = 100;  // See buffer_timeout.h.
   OperatorId
       source_operator;  // With source_output: where codec and key selector are found in the module.
   uint32_t source_output = 0;
@@ -88,8 +88,10 @@ struct JobGraphOptions {
 
 /// Chains operators and orders vertices. Refuses, naming the operator: no sink, a cycle, a forward
 /// edge between different parallelisms, parallelism 0 or above the maximum, keyed input that is not
-/// hash-partitioned. Chained: forward edge, equal parallelism and slot sharing group, one input
-/// edge, chaining allowed, neither end hidden or blocking apart.
+/// hash-partitioned, a buffer timeout of more than a day, a source without end in batch mode.
+/// Chained: forward edge, equal parallelism, maximum parallelism and slot sharing group, one input
+/// edge, chaining allowed, neither end hidden or blocking apart. An operator without a slot sharing
+/// group has that of its inputs when they agree, else "default".
 Result<JobGraph> build_job_graph(const LogicalGraph&, const JobGraphOptions&);
 
 /// For messages. `from_proto` checks everything that the runtime relies on, so that no message can
@@ -97,9 +99,9 @@ Result<JobGraph> build_job_graph(const LogicalGraph&, const JobGraphOptions&);
 void to_proto(const JobGraph&, proto::JobGraphProto*);
 Result<JobGraph> from_proto(const proto::JobGraphProto&);
 
-/// Whether the operators, outputs and inputs of a graph that came in a message are those that the
-/// module built. Refuses what is not, naming it: code is only ever run with the inputs and outputs
-/// that it was written for.
+/// Whether the operators, outputs, inputs and edges of a graph that came in a message are those
+/// that the module built. Refuses what is not, naming it: code is only ever run with the inputs and
+/// outputs that it was written for.
 Status check_belongs_to(const JobGraph&, const LogicalGraph&);
 
 /// Subpartitions and producers of a pointwise or all-to-all edge; products in 64 bits. See

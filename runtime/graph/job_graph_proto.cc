@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "runtime/base/key_groups.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/text_rules.h"
 #include "runtime/proto/graph.pb.h"
@@ -122,6 +124,10 @@ Result<JobEdge> read_edge(const proto::EdgeProto& message, uint32_t index, size_
   }
   if (!is_plain_text(message.type_fingerprint(), kTypeFingerprintLengthMax)) {
     return refuse("a type fingerprint is too long or not UTF-8");
+  }
+  if (message.buffer_timeout_ms() > kBufferTimeoutMsMax &&
+      message.buffer_timeout_ms() != kNeverFlushedByTime) {
+    return refuse("an edge has a buffer timeout of more than a day");
   }
   JobEdge edge;
   edge.id = DatasetId{index};
@@ -262,6 +268,28 @@ Result<JobGraph> from_proto(const proto::JobGraphProto& message) {
   return graph;
 }
 
+namespace {
+
+/// How records are spread is part of the code of an edge: one without a key cannot be asked for it.
+Status check_edges_belong_to(const JobGraph& graph, const LogicalGraph& logical) {
+  using Ends = std::tuple<OperatorId, uint32_t, OperatorId, uint32_t, Partitioning>;
+  std::set<Ends> built;
+  for (const LogicalEdge& edge : logical.edges) {
+    built.emplace(logical.operators[edge.from].id, edge.from_output, logical.operators[edge.to].id,
+                  edge.to_input, edge.partitioning);
+  }
+  for (const JobEdge& edge : graph.edges) {
+    if (!built.contains({edge.source_operator, edge.source_output, edge.target_operator, edge.input,
+                         edge.partitioning})) {
+      return refuse("the module builds no edge such as " + std::to_string(edge.id.value) + ", " +
+                    std::string(to_string(edge.partitioning)));
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
 Status check_belongs_to(const JobGraph& graph, const LogicalGraph& logical) {
   std::map<OperatorId, const LogicalOperator*> built;
   for (const LogicalOperator& one : logical.operators) built.emplace(one.id, &one);
@@ -284,13 +312,7 @@ Status check_belongs_to(const JobGraph& graph, const LogicalGraph& logical) {
       }
     }
   }
-  for (const JobEdge& edge : graph.edges) {
-    const LogicalOperator* target = find(edge.target_operator);
-    if (target == nullptr || edge.input >= target->inputs) {
-      return refuse("an edge ends at an input that the module does not build");
-    }
-  }
-  return Status();
+  return check_edges_belong_to(graph, logical);
 }
 
 }  // namespace freshet

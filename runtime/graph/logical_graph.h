@@ -10,6 +10,8 @@
 
 namespace freshet {
 
+inline constexpr const char* kDefaultSlotSharingGroup = "default";
+
 enum class Chaining : uint8_t { kAlways, kHead, kNever };  // kHead: not with what comes before.
 
 /// One operator as the user wrote it. Values copy.
@@ -28,8 +30,8 @@ struct LogicalOperator {
   bool coordinator = false;  // A hidden task of parallelism 1: a split enumerator.
   bool blocking = false;     // Wants a thread of its own.
   Chaining chaining = Chaining::kAlways;
-  std::string owned;  // See OperatorFactory::owned(). No part of the fingerprint.
-  std::string slot_sharing_group = "default";
+  std::string owned;               // See OperatorFactory::owned(). No part of the fingerprint.
+  std::string slot_sharing_group;  // Empty: that of its inputs when they agree, else "default".
 };
 
 /// One edge between operators, by index in LogicalGraph::operators.

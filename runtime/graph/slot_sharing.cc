@@ -1,31 +1,44 @@
 #include "runtime/graph/slot_sharing.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <map>
 
 namespace freshet {
 
 SlotShares share_slots(const JobGraph& graph) {
-  std::vector<std::pair<std::string, uint32_t>> groups;  // Name, slots; in order of appearance.
+  SlotShares shares;
+  std::map<std::string, size_t> places;
   std::vector<size_t> group_of_vertex;
   for (const JobVertex& vertex : graph.vertices) {
-    auto it = std::find_if(groups.begin(), groups.end(),
-                           [&](const auto& g) { return g.first == vertex.slot_sharing_group; });
-    if (it == groups.end()) it = groups.insert(groups.end(), {vertex.slot_sharing_group, 0});
-    it->second = std::max(it->second, vertex.parallelism);
-    group_of_vertex.push_back(static_cast<size_t>(it - groups.begin()));
+    const auto [place, is_new] = places.emplace(vertex.slot_sharing_group, shares.groups.size());
+    if (is_new) shares.groups.push_back({vertex.slot_sharing_group, 0});
+    uint32_t& slots = shares.groups[place->second].slots;
+    slots = std::max(slots, vertex.parallelism);
+    group_of_vertex.push_back(place->second);
   }
-  SlotShares shares;
   std::vector<uint32_t> first_of_group;
-  for (const auto& [name, slots] : groups) {
+  for (const SlotShares::Group& group : shares.groups) {
     first_of_group.push_back(shares.total);
-    shares.total += slots;
+    shares.total += group.slots;
   }
   for (const size_t group : group_of_vertex) {
     shares.first_slot_of_vertex.push_back(first_of_group[group]);
   }
   return shares;
+}
+
+std::string SlotShares::describe() const {
+  constexpr size_t kNamed = 8;
+  std::string text = std::to_string(total) + (total == 1 ? " slot" : " slots");
+  if (groups.size() < 2) return text;
+  for (size_t i = 0; i < std::min(groups.size(), kNamed); i++) {
+    text += (i == 0 ? " (" : ", ") + std::to_string(groups[i].slots) + " for " +
+            (i == 0 ? "slot sharing group '" : "'") + groups[i].name + "'";
+  }
+  if (groups.size() > kNamed) {
+    text += ", the others for " + std::to_string(groups.size() - kNamed) + " more";
+  }
+  return text + ")";
 }
 
 }  // namespace freshet

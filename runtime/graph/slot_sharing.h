@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/graph/job_graph.h"
@@ -11,6 +12,17 @@ namespace freshet {
 struct SlotShares {
   uint32_t total = 0;                          // Slots that the job needs.
   std::vector<uint32_t> first_slot_of_vertex;  // Where its subtask 0 lies, by index of the vertex.
+
+  struct Group {
+    std::string name;
+    uint32_t slots = 0;
+    bool operator==(const Group&) const = default;
+  };
+  std::vector<Group> groups;  // In the order in which they appear.
+
+  /// For people: `5 slots`; with several groups `5 slots (2 for slot sharing group 'default',
+  /// ...)`. Names at most eight groups.
+  std::string describe() const;
 };
 
 SlotShares share_slots(const JobGraph&);

@@ -266,8 +266,8 @@ TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
     EXPECT_EQ(outcome.exit_code, 2) << number;
     EXPECT_THAT(outcome.errors, HasSubstr("from 1 to 32768"));
   }
-  const Outcome unknown =
-      run_freshet({"run", "--local", "-D", "execution.bufer=1", job_module("wordcount")});
+  const Outcome unknown = run_freshet(
+      {"run", "--local", "-D", "execution.bufer-timeout.interval=1", job_module("wordcount")});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'execution.buffer-timeout.interval'"));
   const Outcome foreign = run_freshet({"run", "--local", "-D", "foo=bar", job_module("wordcount")});

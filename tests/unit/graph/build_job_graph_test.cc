@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "tests/unit/graph/sample_graphs.h"
 
@@ -80,10 +81,98 @@ TEST(BuildJobGraphTest, DoesNotChainWhatMustStayApart) {
   EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).chaining = Chaining::kHead; }), 3u);
   EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).chaining = Chaining::kNever; }), 4u);
   EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).blocking = true; }), 4u);
-  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).slot_sharing_group = "x"; }), 4u);
+  EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).slot_sharing_group = "x"; }), 3u);
   EXPECT_EQ(vertices([](auto& s, uint32_t m) { s.at(m).max_parallelism = 16; }), 3u);
   EXPECT_EQ(vertices([](auto& s, uint32_t) { s.graph.edges[2].exchange = Exchange::kBlocking; }),
             3u);
+}
+
+std::vector<std::string> names_of(const JobGraph& graph) {
+  std::vector<std::string> names;
+  for (const JobVertex& vertex : graph.vertices) names.push_back(vertex.name());
+  return names;
+}
+
+TEST(BuildJobGraphTest, ChainsFromAHeadOnAndNothingWithWhatIsNeverChained) {
+  const auto names = [](auto change) {
+    GraphSketch sketch;
+    const uint32_t one = sketch.map(sketch.source());
+    const uint32_t two = sketch.map(one);
+    sketch.sink(sketch.map(two));
+    change(sketch.graph.operators);
+    return names_of(build(sketch.graph));
+  };
+  const auto op = [](std::initializer_list<int> indices) {
+    std::string name;
+    for (const int index : indices) {
+      name += (name.empty() ? "" : " -> ") + ("operator-" + std::to_string(index));
+    }
+    return name;
+  };
+  EXPECT_THAT(names([](auto&) {}), ElementsAre(op({0}), op({1, 2, 3, 4, 5})));
+  EXPECT_THAT(names([](auto& o) { o[3].chaining = Chaining::kHead; }),
+              ElementsAre(op({0}), op({1, 2}), op({3, 4, 5})));
+  EXPECT_THAT(names([](auto& o) { o[3].chaining = Chaining::kNever; }),
+              ElementsAre(op({0}), op({1, 2}), op({3}), op({4, 5})));
+  EXPECT_THAT(names([](auto& o) { o[1].chaining = Chaining::kHead; }),
+              ElementsAre(op({0}), op({1, 2, 3, 4, 5})));
+  EXPECT_THAT(names([](auto& o) { o[1].chaining = Chaining::kNever; }),
+              ElementsAre(op({0}), op({1}), op({2, 3, 4, 5})));
+  EXPECT_THAT(names([](auto& o) { o[5].chaining = Chaining::kHead; }),
+              ElementsAre(op({0}), op({1, 2, 3, 4}), op({5})));
+  EXPECT_THAT(names([](auto& o) { o[3].slot_sharing_group = "other"; }),
+              ElementsAre(op({0}), op({1, 2}), op({3, 4, 5})));
+}
+
+TEST(BuildJobGraphTest, OperatorsHaveTheSlotSharingGroupOfTheirInputsWhenTheyAgree) {
+  GraphSketch sketch;
+  const uint32_t a = sketch.source();
+  const uint32_t b = sketch.source();
+  sketch.at(b).slot_sharing_group = "b";
+  const uint32_t behind_b = sketch.map(b, Partitioning::kRebalance);
+  const uint32_t alike = sketch.map(behind_b, Partitioning::kRebalance);
+  sketch.edge(b, alike, Partitioning::kRebalance);
+  const uint32_t mixed = sketch.map(a, Partitioning::kRebalance);
+  sketch.edge(alike, mixed, Partitioning::kRebalance);
+  sketch.at(sketch.sink(mixed, Partitioning::kRebalance)).slot_sharing_group = "end";
+  const JobGraph graph = build(sketch.graph);
+  std::map<std::string, std::string> groups;
+  for (const JobVertex& vertex : graph.vertices) groups[vertex.name()] = vertex.slot_sharing_group;
+  EXPECT_EQ(groups, (std::map<std::string, std::string>{
+                        {"operator-0", "default"},
+                        {"operator-1", "default"},
+                        {"operator-2", "default"},  // Splits of b: not told.
+                        {"operator-3", "b"},
+                        {"operator-4", "b"},
+                        {"operator-5", "b"},
+                        {"operator-6", "default"},
+                        {"operator-7", "end"}}));
+}
+
+TEST(BuildJobGraphTest, GivesEdgesTheTimeoutOfTheirProducerOrOfTheJob) {
+  GraphSketch sketch;
+  const uint32_t map = sketch.map(sketch.source(), Partitioning::kRebalance);
+  sketch.sink(map, Partitioning::kRebalance);
+  sketch.graph.edges[2].buffer_timeout_ms = 0;
+  const JobGraph graph = build(sketch.graph, {.parallelism = 4, .buffer_timeout_ms = 7});
+  EXPECT_EQ(graph.edges[2].buffer_timeout_ms, 0u);
+  EXPECT_EQ(graph.edges[3].buffer_timeout_ms, 7u);
+  sketch.graph.edges[3].buffer_timeout_ms = kNeverFlushedByTime;
+  EXPECT_EQ(build(sketch.graph).edges[3].buffer_timeout_ms, kNeverFlushedByTime);
+  sketch.graph.edges[3].buffer_timeout_ms = kBufferTimeoutMsMax + 1;
+  EXPECT_THAT(refusal(sketch.graph),
+              AllOf(HasSubstr("from 'operator-2' to 'operator-3'"), HasSubstr("0 to 86400000 ms")));
+}
+
+TEST(BufferTimeoutTest, TakesUpToADayAndNone) {
+  EXPECT_EQ(*buffer_timeout_ms_of(0ms), 0u);
+  EXPECT_EQ(*buffer_timeout_ms_of(1us), 1u);
+  EXPECT_EQ(*buffer_timeout_ms_of(24h), kBufferTimeoutMsMax);
+  EXPECT_EQ(*buffer_timeout_ms_of(kNoBufferTimeout), kNeverFlushedByTime);
+  EXPECT_EQ(*buffer_timeout_ms_of(Duration::max()), kNeverFlushedByTime);
+  const auto refused = buffer_timeout_ms_of(24h + 1ms);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().message(), HasSubstr("0 (each record is sent by itself) to 24 h"));
 }
 
 TEST(BuildJobGraphTest, DoesNotChainUnions) {
@@ -156,9 +245,19 @@ TEST(BuildJobGraphTest, RefusesByNameAndSaysWhatToDo) {
   EXPECT_THAT(refusal(one_place.graph), AllOf(HasSubstr("'operator-3' and 'operator-5'"),
                                               HasSubstr("both want output '/out'")));
 
+  GraphSketch endless = valid;
+  endless.at(1).bounded = false;
+  EXPECT_TRUE(build_job_graph(endless.graph, {.parallelism = 4}).ok());
+  EXPECT_THAT(refusal(endless.graph, {.parallelism = 4, .mode = RuntimeMode::kBatch}),
+              AllOf(HasSubstr("'operator-1'"), HasSubstr("streaming")));
+
   GraphSketch bad_name = valid;
   bad_name.at(map).name = "\xff";
   EXPECT_THAT(refusal(bad_name.graph), HasSubstr("UTF-8"));
+  GraphSketch bad_group = valid;
+  bad_group.at(map).slot_sharing_group = "\xff";
+  EXPECT_THAT(refusal(bad_group.graph),
+              HasSubstr("the slot sharing group of operator 'operator-2'"));
 }
 
 /// What every graph must satisfy, whatever it was made from.
@@ -168,10 +267,11 @@ void check_invariants(const LogicalGraph& logical, const JobGraph& graph) {
   for (const LogicalOperator& one : logical.operators) by_id[one.id] = &one;
   for (const JobVertex& vertex : graph.vertices) {
     operators += vertex.operators.size();
-    const LogicalOperator& head = *by_id.at(vertex.operators.front().id);
     for (size_t i = 0; i < vertex.operators.size(); i++) {
       const LogicalOperator& one = *by_id.at(vertex.operators[i].id);
-      EXPECT_EQ(one.slot_sharing_group, head.slot_sharing_group);
+      if (!one.slot_sharing_group.empty()) {
+        EXPECT_EQ(one.slot_sharing_group, vertex.slot_sharing_group);
+      }
       EXPECT_EQ(one.blocking, vertex.blocking);
       EXPECT_EQ(one.parallelism == 0 && !one.coordinator ? 4 : std::max(1u, one.parallelism),
                 vertex.parallelism);

@@ -113,6 +113,8 @@ TEST(JobGraphProtoTest, RefusesWhatDoesNotFitTogether) {
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_consumer(0); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_partitioning(9); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_exchange(2); }));
+  EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_buffer_timeout_ms(86'400'001); }));
+  EXPECT_TRUE(accepts([](G& g) { g.mutable_edges(2)->set_buffer_timeout_ms(~0ull); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_input(1); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(1)->set_feedback(false); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_edges(2)->set_feedback(true); }));
@@ -131,6 +133,11 @@ TEST(JobGraphProtoTest, ComparesAGraphWithWhatTheModuleBuilds) {
   JobGraph input = graph;
   input.edges[2].input = 1;
   EXPECT_FALSE(check_belongs_to(input, sketch.graph).ok());
+  for (const Partitioning other : {Partitioning::kRebalance, Partitioning::kCustom}) {
+    JobGraph spread = graph;
+    spread.edges[2].partitioning = other;
+    EXPECT_FALSE(check_belongs_to(spread, sketch.graph).ok());
+  }
 }
 
 TEST(BuildOptionsProtoTest, CarriesOptionsUnchangedAndChecksThem) {

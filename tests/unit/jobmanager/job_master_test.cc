@@ -58,6 +58,20 @@ TEST(JobMasterTest, FailsWithBothNumbersWhenSlotsDoNotCome) {
             "needs 4 slots, the cluster has 2: start more TaskManagers or lower the parallelism");
 }
 
+TEST(JobMasterTest, SlotsOfGroupsAddUpAndTheirTasksStayApart) {
+  JobGraph graph = two_vertices(2, 3);
+  graph.vertices[1].slot_sharing_group = "heavy";
+  JobScript script(graph);
+  EXPECT_THAT(script.run("start"), Contains("require_slots 5"));
+  script.run("slots cluster=4");
+  EXPECT_EQ(script.job().waiting_for(),
+            "5 slots (2 for slot sharing group 'default', 3 for 'heavy'), the cluster has 4");
+  script.run("wait 10000");
+  EXPECT_EQ(script.job().cause().message(),
+            "needs 5 slots (2 for slot sharing group 'default', 3 for 'heavy'), the cluster has 4: "
+            "start more TaskManagers or lower the parallelism");
+}
+
 TEST(JobMasterTest, CommitsAfterTheLastEndOfDataAndFinishesAfterTheLastAnswer) {
   JobScript script = running_job();
   script.run_all(
