@@ -26,6 +26,12 @@ class HostedTasks::Listener final : public TaskListener {
     });
   }
 
+  void on_timer_wanted(const AttemptId& attempt, Duration delay) override {
+    main_.schedule(delay, "task_timer", [tasks = tasks_, attempt] {
+      if (const auto self = tasks.lock()) self->on_timer(attempt);
+    });
+  }
+
  private:
   Executor& main_;
   const std::weak_ptr<HostedTasks> tasks_;
@@ -186,6 +192,14 @@ void HostedTasks::on_state(TaskStateChange change) {
   const auto found = tasks_.find(change.attempt);
   CHECK(found != tasks_.end());
   report(found->second, std::move(change));
+}
+
+void HostedTasks::on_timer(const AttemptId& attempt) {
+  main_.assert_on_thread();
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end() || found->second.task == nullptr) return;
+  found->second.task->on_timer();
+  environment_.tasks.wake(found->second.task);
 }
 
 void HostedTasks::report(Hosted& hosted, TaskStateChange change) {

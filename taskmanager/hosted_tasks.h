@@ -73,6 +73,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   };
 
   void on_state(TaskStateChange);
+  void on_timer(const AttemptId&);
   void report(Hosted&, TaskStateChange);
   void report_without_task(const AttemptId&, Hosted&, TaskState, const Status& cause = Status(),
                            const std::string& operator_name = {});

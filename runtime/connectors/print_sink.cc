@@ -36,6 +36,10 @@ class PrintWriter final : public Operator {
     if (lines_.size() >= kBufferBytes || now - oldest_ >= kDelayMax) write_or_throw();
   }
 
+  void on_idle() override {
+    if (!lines_.empty()) write_or_throw();
+  }
+
   bool finish() override {
     write_or_throw();
     return true;

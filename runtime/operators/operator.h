@@ -40,6 +40,11 @@ class OperatorContext {
   virtual std::string external(const std::string& what,
                                const std::function<std::string()>& ask) = 0;
 
+  /// For a source whose poll() is about to return kWaiting: it is polled again when
+  /// processing_time() reaches `time`, or earlier: when an element comes in, and when the clock
+  /// went back. Holds for one poll; the last call counts.
+  virtual void wake_at(EpochMillis time) = 0;
+
   virtual FileSystem& files() = 0;
 
   /// A setting of the job; empty when not set and without default.
@@ -78,6 +83,10 @@ class Operator {
   /// business.
   virtual void on_watermark(EpochMillis /*watermark*/) {}
 
+  /// The task has nothing to do for now: what is held back to leave in larger pieces should leave.
+  /// Comes at any time, also when the task is executed again at other times; must not emit.
+  virtual void on_idle() {}
+
   /// No record of this input comes any more.
   virtual void end_input(uint32_t /*input*/) {}
 
@@ -97,7 +106,7 @@ class Operator {
 
 enum class PollResult : uint8_t {
   kMore,     // There is or may be more at once.
-  kWaiting,  // Nothing until the next input element (a split) arrives or `wake` is called.
+  kWaiting,  // Nothing until the next input element (a split) comes, or the time of wake_at().
   kEnded,    // Nothing ever again.
 };
 

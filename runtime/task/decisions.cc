@@ -23,14 +23,15 @@ std::optional<Decision> LiveDecisions::next_element(const std::vector<InputGate*
 
 std::optional<Decision> LiveDecisions::next(const Offers& offers) {
   if (offers.finish) return logged({DecisionKind::kFinish, 0, 0, 0, {}});
-  const bool poll_first = offers.poll && !(polled_last_ && offers.elements);
+  const bool poll = may_poll(offers);
+  const bool poll_first = poll && !(polled_last_ && offers.elements);
   if (!poll_first && offers.elements) {
     if (auto element = next_element(*offers.gates)) {
       polled_last_ = false;
       return element;
     }
   }
-  if (!offers.poll) return std::nullopt;
+  if (!poll) return std::nullopt;
   polled_last_ = true;
   return logged({DecisionKind::kPoll, 0, 0, 0, {}});
 }
@@ -62,7 +63,7 @@ void ReplayingDecisions::tick() {
 bool ReplayingDecisions::possible(const Decision& decision, const Offers& offers) {
   switch (decision.kind) {
     case DecisionKind::kPoll:
-      if (offers.poll) return true;
+      if (may_poll(offers)) return true;
       break;
     case DecisionKind::kFinish:
       if (offers.finish) return true;

@@ -14,11 +14,20 @@
 
 namespace freshet {
 
+/// A source asked at `since` to be polled at `until`; a clock that goes back ends the wait.
+struct PollWait {
+  EpochMillis since = 0;
+  EpochMillis until = 0;
+
+  bool over(EpochMillis now) const { return now >= until || now < since; }
+};
+
 /// What a task could do next.
 struct Offers {
   const std::vector<InputGate*>* gates = nullptr;  // Null entries have ended already.
   bool elements = false;                           // Elements and ends of gates are wanted.
   bool poll = false;                               // The source has or may have more.
+  std::optional<PollWait> poll_wait{};             // Otherwise: until when it has nothing.
   bool finish = false;  // All data was seen; the next batch of the end is due.
 };
 
@@ -61,6 +70,10 @@ class Decisions {
   }
 
  protected:
+  bool may_poll(const Offers& offers) const {
+    return offers.poll || (offers.poll_wait && offers.poll_wait->over(processing_time_));
+  }
+
   EpochMillis processing_time_ = 0;
 };
 

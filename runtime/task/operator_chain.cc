@@ -10,8 +10,9 @@ namespace freshet {
 
 class OperatorChain::Context final : public OperatorContext {
  public:
-  Context(const Options& options, const ChainedOperator& chained)
-      : options_(options), chained_(chained) {}
+  Context(const Options& options, const ChainedOperator& chained,
+          std::optional<EpochMillis>& wake_at)
+      : options_(options), chained_(chained), wake_at_(wake_at) {}
 
   uint32_t subtask() const override { return options_.attempt.subtask.index; }
   uint32_t parallelism() const override { return options_.vertex.parallelism; }
@@ -24,6 +25,7 @@ class OperatorChain::Context final : public OperatorContext {
   std::string external(const std::string&, const std::function<std::string()>& ask) override {
     return options_.decisions.external(ask);
   }
+  void wake_at(EpochMillis time) override { wake_at_ = time; }
   FileSystem& files() override { return options_.files; }
   std::string setting(const std::string& name) const override {
     const auto found = options_.settings.find(name);
@@ -37,6 +39,7 @@ class OperatorChain::Context final : public OperatorContext {
  private:
   const Options& options_;
   const ChainedOperator& chained_;
+  std::optional<EpochMillis>& wake_at_;
 };
 
 /// One input of one operator. Notes whose code threw; costs nothing when none does.
@@ -124,7 +127,7 @@ Status OperatorChain::make_member(size_t index) {
   }
   for (const ChainedOutput& output : chained.outputs)
     member->outputs = std::max(member->outputs, output.output + 1);
-  member->context = std::make_unique<Context>(options_, chained);
+  member->context = std::make_unique<Context>(options_, chained, wake_at_);
   member->code = guarded(index, [&] { return factory->make(); });
   if (member->code == nullptr)
     return invalid_argument("operator '" + chained.name + "' was not made");
@@ -189,7 +192,12 @@ void OperatorChain::on_watermark(EpochMillis event_time) {
 }
 
 PollResult OperatorChain::poll(uint32_t records_max) {
+  wake_at_.reset();
   return guarded(0, [&] { return source_->poll(records_max); });
+}
+
+void OperatorChain::on_idle() {
+  for (size_t i = 0; i < members_.size(); i++) guarded(i, [&] { members_[i]->code->on_idle(); });
 }
 
 void OperatorChain::begin_finish(size_t index) {

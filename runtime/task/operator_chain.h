@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@ class OperatorChain {
   SourceOperator* source() const { return source_; }
   PollResult poll(uint32_t records_max);
 
+  /// The task has nothing to do for now.
+  void on_idle();
+
+  /// When the last poll() asked to be repeated; none when it did not.
+  std::optional<EpochMillis> wake_at() const { return wake_at_; }
+
   /// One batch of what operators emit at their end, in the order of the chain. True when all are
   /// done.
   bool finish_some();
@@ -75,6 +82,7 @@ class OperatorChain {
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<RecordReceiver>> receivers_;
   SourceOperator* source_ = nullptr;
+  std::optional<EpochMillis> wake_at_;
   size_t finishing_ = 0;  // The operator whose end it is.
   bool finish_begun_ = false;
   bool closed_ = false;

@@ -116,21 +116,28 @@ struct ByTarget {
   }
 };
 
-}  // namespace
+/// Sends each record by itself.
+class FlushingWriter final : public RecordWriter {
+ public:
+  FlushingWriter(std::unique_ptr<RecordWriter> writer, ResultPartition& partition)
+      : writer_(std::move(writer)), partition_(partition) {}
 
-void RecordWriter::note_exception() {
-  std::string what = "not a std::exception";
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    what = error.what();
-  } catch (...) {
+  void receive(const void* record, EpochMillis timestamp) override {
+    guarded([&] {
+      writer_->receive(record, timestamp);
+      status_ = writer_->status();
+      if (status_.ok()) partition_.flush();
+    });
   }
-  status_ = user_error("a record cannot be written: " + what);
-}
 
-std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const EdgeType& type,
-                                                 ResultPartition& partition, Decisions& decisions) {
+ private:
+  const std::unique_ptr<RecordWriter> writer_;
+  ResultPartition& partition_;
+};
+
+std::unique_ptr<RecordWriter> make_spreading(const RecordWriter::Options& options,
+                                             const EdgeType& type, ResultPartition& partition,
+                                             Decisions& decisions) {
   switch (options.partitioning) {
     case Partitioning::kHash:
       return std::make_unique<KeyedWriter>(
@@ -155,6 +162,26 @@ std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const E
       break;
   }
   return make_choosing(type, partition, [](const void*, Status&) { return 0u; });
+}
+
+}  // namespace
+
+void RecordWriter::note_exception() {
+  std::string what = "not a std::exception";
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  status_ = user_error("a record cannot be written: " + what);
+}
+
+std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const EdgeType& type,
+                                                 ResultPartition& partition, Decisions& decisions) {
+  auto writer = make_spreading(options, type, partition, decisions);
+  if (!options.flush_each) return writer;
+  return std::make_unique<FlushingWriter>(std::move(writer), partition);
 }
 
 }  // namespace freshet

@@ -20,6 +20,7 @@ class RecordWriter : public RecordReceiver {
     uint32_t subpartitions = 1;         // Of the partition: all consumers, or the pointwise share.
     uint32_t consumer_parallelism = 1;  // For kHash, kDirect and kCustom.
     uint32_t consumer_max_parallelism = 1;  // Key groups, for kHash.
+    bool flush_each = false;                // Nothing waits for the record behind it.
   };
 
   /// Draws from `decisions` what chance decides. All arguments outlive the writer.

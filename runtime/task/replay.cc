@@ -145,6 +145,7 @@ class ReadOnlyFiles final : public FileSystem {
 class SilentListener final : public TaskListener {
  public:
   void on_state(TaskStateChange) override {}
+  void on_timer_wanted(const AttemptId&, Duration) override {}
 };
 
 std::string name_of(const AttemptId& attempt) { return "task " + to_string(attempt); }

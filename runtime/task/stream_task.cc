@@ -4,6 +4,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/operators/edge_type_of.h"
 #include "runtime/operators/permanent_failure.h"
 
@@ -15,7 +16,7 @@ constexpr uint32_t kElementsPerStep = 1024;
 constexpr uint32_t kElementsPerClockRead = 64;
 constexpr uint32_t kRecordsPerPoll = 128;
 constexpr Duration kStepTime = 2ms;
-constexpr uint64_t kNeverFlushed = ~0ull;
+constexpr std::chrono::milliseconds kTimerMax = 1s;  // A clock that goes back is seen after it.
 
 enum Counter {
   kRecordsIn,
@@ -86,9 +87,9 @@ void StreamTask::connect(std::vector<std::shared_ptr<InputGate>> gates,
 std::optional<Duration> StreamTask::flush_interval() const {
   std::optional<Duration> least;
   for (const Output& output : outputs_) {
-    if (output.flush_every_step || output.timeout_ms == kNeverFlushed) continue;
+    if (output.flush_every_step || output.timeout_ms == kNeverFlushedByTime) continue;
     const Duration timeout =
-        std::chrono::milliseconds(std::min<uint64_t>(output.timeout_ms, 86'400'000));
+        std::chrono::milliseconds(std::min(output.timeout_ms, kBufferTimeoutMsMax));
     if (!least || timeout < *least) least = timeout;
   }
   return least;
@@ -155,6 +156,8 @@ StepResult StreamTask::work(TimePoint begin) {
   }
   if (fail_by_status()) return StepResult::kFinished;
   flush_immediate();
+  if (result == StepResult::kIdle && phase_ == Phase::kProcess) chain_->on_idle();
+  if (result == StepResult::kIdle && !last_blocked_ && poll_wait_ && !timer_wanted_) want_timer();
   return result;
 }
 
@@ -178,6 +181,7 @@ bool StreamTask::take_mail() {
     return false;
   }
   if (mail & kFlush) flush_by_time();
+  if (mail & kTimer) timer_wanted_ = false;
   return true;
 }
 
@@ -211,6 +215,7 @@ Status StreamTask::open_inputs_and_outputs() {
                                .size();
     writer.consumer_parallelism = consumer.parallelism;
     writer.consumer_max_parallelism = consumer.max_parallelism;
+    writer.flush_each = edge.buffer_timeout_ms == 0 && !edge.feedback && !vertex_.hidden;
     output.writer = RecordWriter::make(writer, *output.type, *output.partition, *decisions_);
     writers[edge.id] = output.writer.get();
   }
@@ -247,6 +252,7 @@ Offers StreamTask::offers() const {
   offers.gates = &open_gates_;
   offers.finish = phase_ == Phase::kFinish;
   offers.poll = phase_ == Phase::kProcess && poll_due_;
+  if (phase_ == Phase::kProcess) offers.poll_wait = poll_wait_;
   const SourceOperator* source = chain_->source();
   offers.elements = phase_ == Phase::kDrain ||
                     (phase_ == Phase::kProcess && (source == nullptr || source->wants_input()));
@@ -379,7 +385,18 @@ void StreamTask::end_gate(uint32_t index) {
 void StreamTask::poll_source() {
   const PollResult result = chain_->poll(kRecordsPerPoll);
   poll_due_ = result == PollResult::kMore;
+  poll_wait_.reset();
+  if (const auto until = chain_->wake_at(); until && result == PollResult::kWaiting) {
+    poll_wait_ = PollWait{decisions_->processing_time(), *until};
+  }
   if (result == PollResult::kEnded) end_processing();
+}
+
+void StreamTask::want_timer() {
+  timer_wanted_ = true;
+  const EpochMillis now = decisions_->processing_time();
+  const int64_t wait = std::clamp<int64_t>(poll_wait_->until - now, 1, kTimerMax.count());
+  environment_.listener->on_timer_wanted(options_.attempt, std::chrono::milliseconds(wait));
 }
 
 void StreamTask::end_processing() { phase_ = Phase::kFinish; }
@@ -412,7 +429,7 @@ bool StreamTask::fail_by_status() {
 
 void StreamTask::flush_by_time() {
   for (Output& output : outputs_) {
-    if (output.timeout_ms != kNeverFlushed && output.partition->has_unflushed())
+    if (output.timeout_ms != kNeverFlushedByTime && output.partition->has_unflushed())
       output.partition->flush();
   }
 }
@@ -424,7 +441,7 @@ void StreamTask::flush_immediate() {
     if (output.flush_every_step) {
       output.partition->flush();
     } else {
-      wants_flush = wants_flush || output.timeout_ms != kNeverFlushed;
+      wants_flush = wants_flush || output.timeout_ms != kNeverFlushedByTime;
     }
   }
   wants_flush_.store(wants_flush, std::memory_order_relaxed);

@@ -58,6 +58,8 @@ class StreamTask final : public RunnableTask {
   void request_cancel() { mail_.fetch_or(kCancel); }
   void request_finish() { mail_.fetch_or(kFinish); }
   void request_flush() { mail_.fetch_or(kFlush); }
+  /// The time that on_timer_wanted() asked for has passed.
+  void on_timer() { mail_.fetch_or(kTimer); }
 
   /// True when a flush by time would send something. On any thread.
   bool wants_flush() const { return wants_flush_.load(std::memory_order_relaxed); }
@@ -72,7 +74,7 @@ class StreamTask final : public RunnableTask {
   const AttemptId& attempt() const { return options_.attempt; }
 
  private:
-  enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4 };
+  enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4, kTimer = 8 };
   enum class Phase : uint8_t { kProcess, kFinish, kDrain };  // Of kRunning.
 
   struct Input {
@@ -106,6 +108,7 @@ class StreamTask final : public RunnableTask {
   void end_gate(uint32_t input);
   void advance_event_time(std::optional<EpochMillis>);
   void poll_source();
+  void want_timer();
   void end_processing();
   void finish_some();
   void end_outputs();
@@ -139,6 +142,8 @@ class StreamTask final : public RunnableTask {
   TaskState state_ = TaskState::kDeploying;
   Phase phase_ = Phase::kProcess;
   bool poll_due_ = false;
+  std::optional<PollWait> poll_wait_;  // When not due.
+  bool timer_wanted_ = false;          // And not come yet.
   size_t gates_open_ = 0;
   std::vector<CommittableBytes> committables_;
   std::optional<Decision> element_;  // Being processed.

@@ -40,6 +40,10 @@ class TaskListener {
  public:
   virtual ~TaskListener() = default;
   virtual void on_state(TaskStateChange change) = 0;
+
+  /// The task is idle and wants to be told by on_timer(), and woken, when `delay` has passed. At
+  /// most one such wish is open at a time.
+  virtual void on_timer_wanted(const AttemptId&, Duration delay) = 0;
 };
 
 }  // namespace freshet

@@ -35,6 +35,7 @@ class TestContext final : public OperatorContext {
   EpochMillis processing_time() const override { return clock_.epoch_millis(); }
   uint64_t random() override { return random_->next(); }
   std::string external(const std::string& what, const std::function<std::string()>& ask) override;
+  void wake_at(EpochMillis /*time*/) override {}  // Whoever runs a source polls it when he likes.
   FileSystem& files() override { return *files_; }
   std::string setting(const std::string& name) const override;
 

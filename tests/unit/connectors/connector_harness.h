@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ class FakeContext final : public OperatorContext {
     if (recorded.empty()) recorded.push_back(ask());
     return recorded.front();
   }
+  void wake_at(EpochMillis time) override { wake_time = time; }
   FileSystem& files() override { return files_; }
   std::string setting(const std::string& name) const override {
     const auto it = settings.find(name);
@@ -44,6 +46,7 @@ class FakeContext final : public OperatorContext {
   }
 
   EpochMillis now = 0;
+  std::optional<EpochMillis> wake_time;
   std::map<std::string, std::string> settings;
   std::vector<std::string> recorded;  // Answers from outside; filled: an execution that replays.
 

@@ -116,6 +116,26 @@ TEST_F(LiveDecisionsTest, EndsAnInputOnceEverythingWasTaken) {
   EXPECT_EQ(decisions_.next(offers())->kind, DecisionKind::kEndInput);
 }
 
+TEST_F(LiveDecisionsTest, PollsASourceThatWaitsWhenItsTimeHasComeOrTheClockWentBack) {
+  decisions_.tick();
+  const EpochMillis now = decisions_.processing_time();
+  Offers waiting = offers();
+  waiting.poll_wait = PollWait{now, now + 5};
+  EXPECT_FALSE(decisions_.next(waiting));
+  clock_.advance(5ms);
+  EXPECT_FALSE(decisions_.next(waiting)) << "the time changes at a tick";
+  decisions_.tick();
+  EXPECT_EQ(decisions_.next(waiting)->kind, DecisionKind::kPoll);
+  waiting.poll_wait = PollWait{now + 6, now + 60};
+  EXPECT_EQ(decisions_.next(waiting)->kind, DecisionKind::kPoll);
+  ReplayingDecisions replay(log_.bytes());
+  waiting.poll_wait = PollWait{now, now + 5};
+  EXPECT_EQ(replay.next(waiting)->kind, DecisionKind::kPoll);
+  waiting.poll_wait = PollWait{now, now + 6};
+  EXPECT_FALSE(replay.next(waiting));
+  EXPECT_EQ(replay.status().code(), StatusCode::kDataLoss);
+}
+
 TEST_F(LiveDecisionsTest, TimeChangesOnlyAtATick) {
   decisions_.tick();
   const EpochMillis before = decisions_.processing_time();

@@ -80,6 +80,29 @@ TEST(VerifyRecordingTest, FindsTheSameOutputsOfATaskThatWasCancelled) {
   EXPECT_TRUE(verify(harness).ok()) << verify(harness).to_string();
 }
 
+TEST(VerifyRecordingTest, FindsTheSameOutputsOfASourceThatWaits) {
+  TestJob::Options options = options_of([] {
+    FunctionOperator::Functions functions;
+    functions.poll = [](uint32_t, OperatorContext& context, RecordReceiver& output) {
+      const auto now = static_cast<uint64_t>(context.processing_time());
+      output.receive(&now, kNoTimestamp);
+      context.wake_at(context.processing_time() + 5);
+      return PollResult::kWaiting;
+    };
+    return functions;
+  });
+  options.source = true;
+  Harness harness(options);
+  for (int i = 0; i < 40; i++) {
+    harness.run();
+    harness.clock.advance(2ms);
+    if (i == 20) harness.clock.advance_to(TimePoint(Duration(10ms)));  // Goes back.
+  }
+  EXPECT_GE(harness.all_numbers().size(), 10u);
+  EXPECT_LE(harness.all_numbers().size(), 20u);
+  EXPECT_TRUE(verify(harness).ok()) << verify(harness).to_string();
+}
+
 TEST(VerifyRecordingTest, CatchesAnElementThatIsMissing) {
   Harness harness(options_of(honest));
   live(harness);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/operators/permanent_failure.h"
 #include "tests/unit/task/test_job.h"
 
@@ -347,6 +348,126 @@ TEST(StreamTaskTest, ForwardsTheLeastWatermark) {
   EXPECT_THAT(seen, ElementsAre(10, INT64_MAX));
   ASSERT_EQ(harness.output->elements(0).size(), 1u);
   EXPECT_EQ(harness.output->elements(0)[0].payload, watermark(10));
+}
+
+/// A source that says its clock's time at each poll and then waits for 50 ms, five times.
+FunctionOperator::Functions ticking(int& polls) {
+  FunctionOperator::Functions functions;
+  functions.poll = [&polls](uint32_t, OperatorContext& context, RecordReceiver& output) {
+    if (polls == 5) return PollResult::kEnded;
+    polls++;
+    const auto now = static_cast<uint64_t>(context.processing_time());
+    output.receive(&now, kNoTimestamp);
+    context.wake_at(context.processing_time() + 50);
+    return PollResult::kWaiting;
+  };
+  return functions;
+}
+
+TEST(StreamTaskTest, SourceIsPolledAtTheTimeThatItAskedFor) {
+  int polls = 0;
+  TestJob::Options options = one([&] { return ticking(polls); });
+  options.source = true;
+  Harness harness(options);
+  harness.run();
+  EXPECT_EQ(polls, 1);
+  EXPECT_THAT(harness.states->timers, ElementsAre(Duration(50ms)));
+  harness.clock.advance(49ms);
+  harness.run();
+  EXPECT_EQ(polls, 1);
+  EXPECT_EQ(harness.states->timers.size(), 1u) << "the first one has not come";
+  harness.task->on_timer();  // Too early: another one is wanted for the rest.
+  harness.run();
+  EXPECT_THAT(harness.states->timers, ElementsAre(Duration(50ms), Duration(1ms)));
+  harness.clock.advance(1ms);
+  harness.task->on_timer();
+  harness.run();
+  EXPECT_EQ(polls, 2);
+  EXPECT_EQ(harness.states->timers.size(), 3u);
+}
+
+TEST(StreamTaskTest, SourceThatWaitsIsPolledWhenTheClockGoesBackAndWhenInputComes) {
+  int polls = 0;
+  TestJob::Options options = one([&] { return ticking(polls); });
+  options.source = true;
+  Harness harness(options);
+  harness.clock.advance(10s);
+  harness.run();
+  harness.clock.advance_to(TimePoint(Duration(9s)));
+  harness.run();
+  EXPECT_EQ(polls, 2);
+  harness.gate->feed(0, 1);
+  harness.run();
+  EXPECT_EQ(polls, 3);
+}
+
+TEST(StreamTaskTest, SourceThatWaitsAsksForNoTimerWhileItsOutputIsFull) {
+  int polls = 0;
+  TestJob::Options options = one([&] { return ticking(polls); });
+  options.source = true;
+  Harness harness(options);
+  harness.run();
+  harness.task->on_timer();
+  harness.clock.advance(60ms);
+  harness.output->set_available(false);
+  harness.run();
+  EXPECT_EQ(polls, 1);
+  EXPECT_EQ(harness.states->timers.size(), 1u);
+  harness.output->set_available(true);
+  harness.run();
+  EXPECT_EQ(polls, 2);
+}
+
+TEST(StreamTaskTest, TellsItsOperatorsWhenThereIsNothingToDo) {
+  int idle = 0;
+  TestJob::Options options = one(pass_on);
+  options.operators.push_back([&] {
+    FunctionOperator::Functions functions = pass_on();
+    functions.on_idle = [&] { idle++; };
+    return functions;
+  });
+  Harness harness(options);
+  harness.gate->feed(0, 1);
+  EXPECT_EQ(harness.task->step(), StepResult::kWorked);
+  EXPECT_EQ(idle, 0);
+  harness.run();
+  EXPECT_EQ(idle, 1);
+}
+
+TEST(StreamTaskTest, SendsEachRecordByItselfWithoutTimeout) {
+  std::vector<bool> unflushed;
+  Harness* all = nullptr;
+  TestJob::Options options = one([&] {
+    FunctionOperator::Functions functions;
+    functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
+      unflushed.push_back(all->output->has_unflushed());
+      output.receive(&number, kNoTimestamp);
+    };
+    return functions;
+  });
+  for (const uint64_t timeout : {0, 100}) {
+    options.buffer_timeout_ms = timeout;
+    Harness harness(options);
+    all = &harness;
+    unflushed.clear();
+    for (uint64_t i = 0; i < 3; i++) harness.gate->feed(0, i);
+    harness.run();
+    EXPECT_THAT(unflushed, ElementsAre(false, timeout != 0, timeout != 0));
+    EXPECT_THAT(harness.numbers(0), ElementsAre(0, 1, 2));
+  }
+}
+
+TEST(StreamTaskTest, OutputWithoutAnyTimeoutIsNotFlushedByTime) {
+  TestJob::Options options = one(pass_on);
+  options.buffer_timeout_ms = kNeverFlushedByTime;
+  Harness harness(options);
+  harness.gate->feed(0, 1);
+  harness.run();
+  EXPECT_FALSE(harness.task->flush_interval());
+  EXPECT_FALSE(harness.task->wants_flush());
+  harness.task->request_flush();
+  harness.run();
+  EXPECT_TRUE(harness.output->has_unflushed());
 }
 
 TEST(StreamTaskTest, FlushesWhenToldOrAfterEachStepWithoutTimeout) {

@@ -42,6 +42,7 @@ class FunctionOperator final : public SourceOperator {
     std::function<bool()> wants_input;
     std::function<void(EpochMillis)> on_watermark;
     std::vector<std::string> committables;
+    std::function<void()> on_idle;
     std::function<void()> close;
   };
 
@@ -50,6 +51,9 @@ class FunctionOperator final : public SourceOperator {
   void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override;
   void process(uint32_t input, const void* record, EpochMillis timestamp) override;
   void on_watermark(EpochMillis watermark) override;
+  void on_idle() override {
+    if (functions_.on_idle) functions_.on_idle();
+  }
   void end_input(uint32_t input) override;
   bool finish() override;
   std::vector<std::string> prepare_commit() override { return functions_.committables; }
@@ -99,10 +103,12 @@ inline const AttemptId kAttempt{JobId{1, 2}, SubtaskId{kMiddle, 0}, 0};
 class StateList final : public TaskListener {
  public:
   void on_state(TaskStateChange change) override { changes.push_back(std::move(change)); }
+  void on_timer_wanted(const AttemptId&, Duration delay) override { timers.push_back(delay); }
   std::vector<TaskState> states() const;
   const TaskStateChange& last() const { return changes.back(); }
 
   std::vector<TaskStateChange> changes;
+  std::vector<Duration> timers;
 };
 
 /// A gate that is fed by the test, before and while it is read.

@@ -204,6 +204,26 @@ TEST_F(TaskExecutorTest, EveryTaskDoesTheSameWhenExecutedAgain) {
   }
 }
 
+TEST_F(TaskExecutorTest, WakesASourceWhenItsTimeHasCome) {
+  std::vector<uint64_t> received;
+  script_->received = &received;
+  script_->records = 1000;
+  script_->pause = 10'000;
+  deploy();
+  EXPECT_THAT(received, ElementsAre(0));
+  main_.advance(10s);
+  EXPECT_THAT(received, ElementsAre(0, 1));
+  main_.advance(100s);
+  EXPECT_EQ(received.size(), 12u);
+  cancel();
+  main_.advance(100s);  // A timer that nobody waits for any more.
+  EXPECT_EQ(received.size(), 12u);
+  for (const auto& [attempt, recording] : recorder_.recordings()) {
+    const auto built = (*loader_.load("again"))->build({});
+    EXPECT_TRUE(verify_recording(*recording, taskmanager_test::job_graph(), *built, files_).ok());
+  }
+}
+
 TEST_F(TaskExecutorTest, CancelsAndRunsTheNextAttemptWithTheSameModule) {
   script_->endless = true;
   deploy();

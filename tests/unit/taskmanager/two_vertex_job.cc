@@ -33,11 +33,18 @@ class NumberType final : public EdgeType {
 class Numbers final : public SourceOperator {
  public:
   explicit Numbers(std::shared_ptr<const JobScript> script) : script_(std::move(script)) {}
-  void open(OperatorContext&, std::vector<RecordReceiver*> outputs) override {
+  void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override {
+    context_ = &context;
     output_ = outputs.at(0);
   }
   void process(uint32_t, const void*, EpochMillis) override {}
   PollResult poll(uint32_t records_max) override {
+    if (script_->pause != 0 && context_->processing_time() < resume_at_) {
+      context_->wake_at(resume_at_);
+      return PollResult::kWaiting;
+    }
+    if (script_->pause != 0) records_max = 1;
+    resume_at_ = context_->processing_time() + script_->pause;
     for (uint32_t i = 0; i < records_max; i++) {
       if (next_ == script_->records)
         return script_->endless ? PollResult::kWaiting : PollResult::kEnded;
@@ -51,7 +58,9 @@ class Numbers final : public SourceOperator {
 
  private:
   const std::shared_ptr<const JobScript> script_;
+  OperatorContext* context_ = nullptr;
   RecordReceiver* output_ = nullptr;
+  EpochMillis resume_at_ = 0;
   uint64_t next_ = 0;
 };
 

@@ -15,6 +15,7 @@ namespace freshet::taskmanager_test {
 struct JobScript {
   uint64_t records = 100;
   bool endless = false;
+  EpochMillis pause = 0;                      // Of the source, after each record.
   std::function<void()> on_record;            // Of the sink; may throw.
   Status check;                               // Of the sink.
   std::vector<std::string> committables;      // Of the sink.
