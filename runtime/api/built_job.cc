@@ -5,6 +5,7 @@
 
 #include "runtime/api/environment.h"
 #include "runtime/api/usage_error.h"
+#include "runtime/connectors/connector_error.h"
 
 namespace freshet {
 namespace {
@@ -63,6 +64,8 @@ Result<std::shared_ptr<const BuiltJob>> build_job(const std::string& name,
   } catch (const HelpRequest& request) {
     return aborted(job + ": " + request.what());
   } catch (const UsageError& error) {
+    return invalid_argument(job + ": " + error.what());
+  } catch (const ConnectorError& error) {
     return invalid_argument(job + ": " + error.what());
   } catch (const std::exception& error) {
     return user_error(job + " threw while it was built: " + error.what());

@@ -44,7 +44,10 @@ void SplitReader::ask() {
 
 PollResult SplitReader::poll(uint32_t max_records) {
   if (reading_) {
-    if (read(max_records, *output_, &records_)) return PollResult::kMore;
+    waiting_ = false;
+    if (read(max_records, *output_, &records_)) {
+      return waiting_ ? PollResult::kWaiting : PollResult::kMore;
+    }
     reading_ = false;
     asked_ = false;
   }

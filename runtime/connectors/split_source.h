@@ -63,6 +63,12 @@ class SplitReader : public SourceOperator {
   /// split is read.
   virtual bool read(uint32_t max_records, RecordReceiver& to, uint64_t* count) = 0;
 
+  /// From read(): there is nothing to emit before `time`. read() is called again then, or earlier.
+  void wait_until(EpochMillis time) {
+    context_->wake_at(time);
+    waiting_ = true;
+  }
+
   OperatorContext& context() { return *context_; }
 
  private:
@@ -73,6 +79,7 @@ class SplitReader : public SourceOperator {
   RecordReceiver* requests_ = nullptr;
   bool asked_ = false;
   bool reading_ = false;
+  bool waiting_ = false;
   bool no_more_splits_ = false;
   uint64_t records_ = 0;
 };

@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "runtime/base/memory_file_system.h"
+#include "runtime/connectors/connector_error.h"
+#include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/elements.h"
+#include "runtime/connectors/rate_limiter.h"
 #include "runtime/connectors/sequence.h"
 #include "tests/unit/connectors/connector_harness.h"
 
@@ -84,6 +88,141 @@ TEST(SplitReaderTest, TakesNoInputWhileItReads) {
   EXPECT_EQ(reader.poll(1), PollResult::kEnded);
   EXPECT_EQ(requests.values.size(), 2u);
   EXPECT_EQ(numbers.timestamps, std::vector<EpochMillis>(2, kNoTimestamp));
+}
+
+TEST(RateLimiterTest, GivesPlacesExactlyInTime) {
+  RateLimiter limiter(10, 0, 1, 5'000);
+  uint64_t taken = 0;
+  for (EpochMillis now = 5'000; now < 15'000; now += 7) {
+    const uint64_t available = limiter.available(now);
+    limiter.take(available);
+    taken += available;
+    EXPECT_EQ(taken, (now - 5'000) / 100 + 1) << now;
+  }
+}
+
+TEST(RateLimiterTest, ReadersTogetherKeepTheRate) {
+  for (const double rate : {0.5, 3.0, 1000.0, 12'345.6}) {
+    std::vector<RateLimiter> readers;
+    for (uint32_t i = 0; i < 7; i++) readers.emplace_back(rate, i, 7, 0);
+    uint64_t all = 0;
+    for (EpochMillis now = 0; now <= 20'000; now += 10) {
+      for (RateLimiter& reader : readers) {
+        const uint64_t available = reader.available(now);
+        reader.take(available);
+        all += available;
+      }
+    }
+    EXPECT_EQ(all, static_cast<uint64_t>(rate * 20) + 1) << rate;
+  }
+}
+
+TEST(RateLimiterTest, MakesUpForOneSecondAtMost) {
+  RateLimiter limiter(100, 0, 1, 0);
+  EXPECT_EQ(limiter.available(500), 51u);
+  EXPECT_EQ(limiter.available(60'000), 100u);
+  limiter.take(100);
+  EXPECT_EQ(limiter.available(60'000), 0u);
+  EXPECT_EQ(limiter.available(60'100), 10u);
+  RateLimiter slow(0.1, 0, 1, 0);
+  EXPECT_EQ(slow.available(1'000'000), 1u);
+}
+
+TEST(RateLimiterTest, GoesOnWhenTheClockGoesBack) {
+  RateLimiter limiter(10, 0, 1, 1'000'000);
+  limiter.take(limiter.available(1'000'950));
+  EXPECT_EQ(limiter.available(500'000), 0u);
+  EXPECT_EQ(limiter.available(500'100), 1u);
+}
+
+TEST(RateLimiterTest, NextIsWhenOneIsAvailableAndNotTooSoon) {
+  for (const double rate : {0.3, 7.0, 99.0, 50'000.0}) {
+    RateLimiter limiter(rate, 2, 3, 100);
+    EpochMillis now = 100;
+    for (int i = 0; i < 200; i++) {
+      limiter.take(limiter.available(now));
+      const EpochMillis next = limiter.next(now);
+      ASSERT_GE(next, now + 10);
+      now = next;
+      ASSERT_GE(limiter.available(now), 1u) << rate << " " << i;
+    }
+  }
+}
+
+/// One reader of a generator on a clock that the test turns.
+class GeneratorRun {
+ public:
+  explicit GeneratorRun(const Source<uint64_t>& source, uint64_t count)
+      : made_(source.reader->make()), reader_(dynamic_cast<SourceOperator&>(*made_)) {
+    reader_.open(context_, {&numbers, &requests_});
+    EXPECT_EQ(reader_.poll(128), PollResult::kWaiting);
+    const Split split{0, encode_range({0, count - 1})};
+    reader_.process(0, &split, kNoTimestamp);
+  }
+
+  /// As a task would until `time`; returns how many times it was woken.
+  int run_until(EpochMillis time) {
+    int wakes = 0;
+    while (true) {
+      context_.wake_time.reset();
+      PollResult result = PollResult::kMore;
+      while (result == PollResult::kMore) result = reader_.poll(128);
+      if (!context_.wake_time || *context_.wake_time > time) break;
+      EXPECT_GT(*context_.wake_time, context_.now);
+      context_.now = *context_.wake_time;
+      wakes++;
+    }
+    context_.now = time;
+    return wakes;
+  }
+
+  Received<uint64_t> numbers;
+
+ private:
+  MemoryFileSystem files_;
+  FakeContext context_{files_};
+  Received<SplitRequest> requests_;
+  std::unique_ptr<Operator> made_;
+  SourceOperator& reader_;
+};
+
+TEST(DataGeneratorTest, GivesAsManyRecordsASecondAsItWasTold) {
+  GeneratorRun slow(data_generator([](uint64_t i) { return i * i; }, 1000, 4), 1000);
+  EXPECT_EQ(slow.run_until(0), 0);
+  EXPECT_EQ(slow.numbers.values, std::vector<uint64_t>{0});
+  EXPECT_EQ(slow.run_until(1000), 4);
+  EXPECT_EQ(slow.numbers.values, (std::vector<uint64_t>{0, 1, 4, 9, 16}));
+  EXPECT_EQ(slow.run_until(60'000), 236);
+  EXPECT_EQ(slow.numbers.values.size(), 241u);
+
+  GeneratorRun fast(data_generator([](uint64_t i) { return i; }, 1'000'000, 20'000), 1'000'000);
+  EXPECT_EQ(fast.run_until(10'000), 1000) << "it neither spins nor is it late";
+  EXPECT_EQ(fast.numbers.values.size(), 200'001u);
+}
+
+TEST(DataGeneratorTest, GivesAllAtOnceWithoutARate) {
+  const auto source = data_generator([](uint64_t i) { return i; }, 5000);
+  EXPECT_TRUE(source.bounded);
+  GeneratorRun run(source, 5000);
+  EXPECT_EQ(run.run_until(0), 0);
+  EXPECT_EQ(run.numbers.values.size(), 5000u);
+  auto values = run_source(source, 3, 5);
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values.size(), 5000u);
+  EXPECT_EQ(values.back(), 4999u);
+  EXPECT_TRUE(run_source(data_generator([](uint64_t i) { return i; }, 0), 2, 1).empty());
+  EXPECT_FALSE(data_generator([](uint64_t i) { return i; }, kWithoutEnd).bounded);
+}
+
+TEST(DataGeneratorTest, RefusesRatesThatMakeNoSense) {
+  for (const double rate : {-1.0, 1e-9, 1e12, double(NAN), double(INFINITY)}) {
+    try {
+      (void)data_generator([](uint64_t i) { return i; }, 1, rate);
+      FAIL() << rate;
+    } catch (const ConnectorError& error) {
+      EXPECT_NE(std::string(error.what()).find("0 for no limit"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/connectors/rate_limiter.h"
+#include "runtime/connectors/split_source.h"
+#include "runtime/operators/source.h"
+
+namespace freshet {
+
+/// As the `count` of a data_generator(): it ends only with its job.
+inline constexpr uint64_t kWithoutEnd = UINT64_MAX;
+
+namespace connectors_detail {
+
+/// Throws ConnectorError when the rate makes no sense.
+void check_generator_rate(double records_per_second);
+
+template <class T, class F>
+class GeneratorReader final : public SplitReader {
+ public:
+  GeneratorReader(F function, double records_per_second)
+      : function_(std::move(function)), records_per_second_(records_per_second) {}
+
+  void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override {
+    SplitReader::open(context, std::move(outputs));
+    if (records_per_second_ == 0) return;
+    limiter_.emplace(records_per_second_, context.subtask(), context.parallelism(),
+                     context.processing_time());
+  }
+
+ protected:
+  void open_split(const std::string& payload) override { rest_ = decode_range(payload); }
+
+  bool read(uint32_t max_records, RecordReceiver& to, uint64_t* count) override {
+    if (limiter_) {
+      const EpochMillis now = context().processing_time();
+      const uint64_t available = limiter_->available(now);
+      if (available == 0) {
+        wait_until(limiter_->next(now));
+        return true;
+      }
+      max_records = static_cast<uint32_t>(std::min<uint64_t>(max_records, available));
+    }
+    for (uint32_t i = 0; i < max_records; i++) {
+      const T record = std::invoke(function_, rest_.first);
+      if (limiter_) limiter_->take(1);
+      to.receive(&record, kNoTimestamp);
+      ++*count;
+      if (rest_.first++ == rest_.last) return false;
+    }
+    return true;
+  }
+
+ private:
+  F function_;
+  const double records_per_second_;
+  std::optional<RateLimiter> limiter_;
+  NumberRange rest_;
+};
+
+}  // namespace connectors_detail
+
+/// `T f(uint64_t index)` of each index from 0 to `count` - 1, exactly once each; each reader has a
+/// copy of the function. `records_per_second` is the rate of the whole source, which its readers
+/// divide among themselves; 0: as fast as they can. The first record comes at once. A source that
+/// was held up makes up for one second at most. Between its records a limited source waits; it
+/// takes no processor time.
+template <class F>
+auto data_generator(F function, uint64_t count, double records_per_second = 0) {
+  static_assert(std::is_invocable_v<F&, uint64_t>, "data_generator takes a function T(uint64_t)");
+  using T = std::remove_cvref_t<std::invoke_result_t<F&, uint64_t>>;
+  connectors_detail::check_generator_rate(records_per_second);
+  std::optional<NumberRange> all;
+  if (count != 0) all = NumberRange{0, count - 1};
+  Source<T> source;
+  source.name = "data generator";
+  source.bounded = count != kWithoutEnd;
+  source.enumerator = make_enumerator_factory([all] { return make_range_supply(all); });
+  source.reader = make_reader_factory([function = std::move(function), records_per_second] {
+    return std::make_unique<connectors_detail::GeneratorReader<T, F>>(function, records_per_second);
+  });
+  return source;
+}
+
+}  // namespace freshet
