@@ -11,6 +11,7 @@
 #include "runtime/api/stream_handle.h"
 #include "runtime/base/codec.h"
 #include "runtime/operators/collector.h"
+#include "runtime/operators/custom_edge.h"
 #include "runtime/operators/filter.h"
 #include "runtime/operators/flat_map.h"
 #include "runtime/operators/function_factory.h"
@@ -140,6 +141,22 @@ class DataStream : public StreamHandle<DataStream<T>> {
   DataStream<T> broadcast() const { return spread(Partitioning::kBroadcast); }
   DataStream<T> shuffle() const { return spread(Partitioning::kShuffle); }
   DataStream<T> global() const { return spread(Partitioning::kGlobal); }
+
+  /// `uint32_t f(const K& key, uint32_t partitions)` of the key that `selector` (as of key_by())
+  /// gives of a record: the subtask of the next operator, below `partitions`. Both must be pure. A
+  /// result out of range and what they throw fail the task of the operator before, with its name.
+  template <class P, class F>
+  DataStream<T> partition_custom(P partitioner, F selector) const {
+    static_assert(std::is_invocable_v<const F&, const T&>,
+                  "partition_custom takes a function K(const T&) or a pointer to a member, second");
+    using K = std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>;
+    static_assert(std::is_invocable_v<const P&, const K&, uint32_t>,
+                  "partition_custom takes a function uint32_t(const K&, uint32_t), first");
+    return DataStream<T>(
+        this->builder(),
+        this->ends_with(Partitioning::kCustom, std::make_shared<CustomEdge<K, T, P, F>>(
+                                                   std::move(partitioner), std::move(selector))));
+  }
 
   StreamSink sink_to(const Sink<T>& sink) const {
     LogicalOperator logical;

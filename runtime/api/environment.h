@@ -45,7 +45,11 @@ class Environment {
   RuntimeMode mode() const { return builder_.options().mode; }
 
   void set_name(std::string name);
-  void disable_chaining() { builder_.disable_job_chaining(); }
+
+  /// Every operator runs in a task of its own.
+  void disable_operator_chaining() { builder_.disable_job_chaining(); }
+
+  /// Of operators that have none of their own; instead of `-D execution.buffer-timeout.interval`.
   void set_buffer_timeout(Duration timeout) { builder_.set_job_buffer_timeout(timeout); }
 
   /// A setting of the job (`-D name=value`); `otherwise` when it was not given.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/api/usage_error.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/operators/split_edges.h"
 
 namespace freshet {
@@ -45,9 +46,18 @@ class FinishedJob final : public BuiltJob {
   std::map<EdgeKey, std::shared_ptr<const EdgeType>> edges_;
 };
 
-uint64_t to_timeout_ms(Duration duration) {
-  if (duration < Duration::zero()) throw UsageError("a buffer timeout cannot be negative");
-  return duration == Duration::max() ? UINT64_MAX : static_cast<uint64_t>(to_millis(duration));
+uint64_t to_timeout_ms(const std::string& what, Duration duration) {
+  const Result<uint64_t> timeout = buffer_timeout_ms_of(duration);
+  if (!timeout.ok()) throw UsageError(what + ": " + timeout.status().message());
+  return *timeout;
+}
+
+void check_group(const std::string& name, const std::string& group) {
+  if (group.empty()) {
+    throw UsageError("the slot sharing group of '" + name +
+                     "' cannot be empty; leave it out to have that of its inputs, or write "
+                     "\"default\"");
+  }
 }
 
 }  // namespace
@@ -95,7 +105,8 @@ uint32_t GraphBuilder::add_source(LogicalOperator reader,
 void GraphBuilder::connect(const std::vector<StreamEnd>& from, uint32_t to, uint32_t input,
                            const std::shared_ptr<const EdgeType>& type) {
   for (const StreamEnd& end : from) {
-    edges_.push_back({.from = end, .to = to, .input = input, .type = type});
+    edges_.push_back(
+        {.from = end, .to = to, .input = input, .type = end.type == nullptr ? type : end.type});
   }
 }
 
@@ -126,12 +137,16 @@ void GraphBuilder::set_parallelism(uint32_t index, uint32_t parallelism) {
 }
 
 void GraphBuilder::set_max_parallelism(uint32_t index, uint32_t max_parallelism) {
-  if (max_parallelism == 0) throw UsageError("a maximum parallelism must be at least 1");
-  nodes_.at(index).logical.max_parallelism = max_parallelism;
+  Node& node = nodes_.at(index);
+  if (max_parallelism == 0) {
+    throw UsageError("the maximum parallelism of '" + node.logical.name + "' must be at least 1");
+  }
+  node.logical.max_parallelism = max_parallelism;
 }
 
 void GraphBuilder::set_slot_sharing_group(uint32_t index, std::string group) {
   Node& node = nodes_.at(index);
+  check_group(node.logical.name, group);
   if (node.enumerator) nodes_[*node.enumerator].logical.slot_sharing_group = group;
   node.logical.slot_sharing_group = std::move(group);
 }
@@ -141,7 +156,13 @@ void GraphBuilder::set_chaining(uint32_t index, Chaining chaining) {
 }
 
 void GraphBuilder::set_buffer_timeout(uint32_t index, Duration timeout) {
-  nodes_.at(index).buffer_timeout_ms = to_timeout_ms(timeout);
+  Node& node = nodes_.at(index);
+  if (node.logical.outputs == 0) {
+    throw UsageError("operator '" + node.logical.name +
+                     "' is a sink and has no output that a buffer timeout could be of; set it for "
+                     "the operator before");
+  }
+  node.buffer_timeout_ms = to_timeout_ms("operator '" + node.logical.name + "'", timeout);
 }
 
 void GraphBuilder::set_job_parallelism(uint32_t parallelism) {
@@ -150,7 +171,7 @@ void GraphBuilder::set_job_parallelism(uint32_t parallelism) {
 }
 
 void GraphBuilder::set_job_buffer_timeout(Duration timeout) {
-  buffer_timeout_ms_ = to_timeout_ms(timeout);
+  buffer_timeout_ms_ = to_timeout_ms("the job", timeout);
 }
 
 Emit GraphBuilder::default_emit() const {
@@ -191,7 +212,21 @@ LogicalEdge GraphBuilder::resolve_edge(const Edge& edge) const {
   return resolved;
 }
 
+/// The type of an edge is found by its ends, so several between the same ends must be of one type.
+void GraphBuilder::check_edge_types() const {
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, const Edge*> first;
+  for (const Edge& edge : edges_) {
+    const auto [other, is_new] =
+        first.emplace(std::tuple(edge.from.from, edge.from.output, edge.to, edge.input), &edge);
+    if (is_new || (edge.from.type == nullptr && other->second->from.type == nullptr)) continue;
+    throw UsageError("operator '" + nodes_[edge.to].logical.name + "' gets the records of '" +
+                     nodes_[edge.from.from].logical.name +
+                     "' several times, once by partition_custom(); put a map() between them");
+  }
+}
+
 Result<std::shared_ptr<const BuiltJob>> GraphBuilder::finish() {
+  check_edge_types();
   resolve_operators();
   LogicalGraph graph;
   for (const Edge& edge : edges_) graph.edges.push_back(resolve_edge(edge));

@@ -21,6 +21,7 @@ struct StreamEnd {
   uint32_t output = 0;
   std::optional<Partitioning>
       partitioning{};  // None: forward when the parallelisms are equal, otherwise rebalance.
+  std::shared_ptr<const EdgeType> type{};  // Null: that of the operator that gets the records.
 };
 
 /// Collects what a job's builder writes: the untyped half of DataStream. Throws UsageError when it
@@ -80,6 +81,7 @@ class GraphBuilder {
     std::shared_ptr<const EdgeType> type{};
   };
 
+  void check_edge_types() const;
   void resolve_operators();
   LogicalEdge resolve_edge(const Edge&) const;
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/api/graph_builder.h"
 #include "runtime/api/usage_error.h"
+#include "runtime/graph/buffer_timeout.h"
 
 namespace freshet {
 
@@ -27,15 +29,18 @@ class StreamHandle {
   Derived& set_max_parallelism(uint32_t max_parallelism) {
     return set(&GraphBuilder::set_max_parallelism, max_parallelism);
   }
-  /// Operators of different groups never share a slot.
+  /// Operators of different groups are not chained and never share a slot: a job needs the sum over
+  /// its groups of the largest parallelism in each. Without a group an operator has that of its
+  /// inputs when they agree, else "default".
   Derived& slot_sharing_group(std::string group) {
     return set(&GraphBuilder::set_slot_sharing_group, std::move(group));
   }
-  /// Not chained with what comes before it.
+  /// Not chained with what comes before it; what comes behind may be.
   Derived& start_new_chain() { return set(&GraphBuilder::set_chaining, Chaining::kHead); }
+  /// Chained neither with what comes before it nor with what comes behind.
   Derived& disable_chaining() { return set(&GraphBuilder::set_chaining, Chaining::kNever); }
-  /// How long a record may wait in the operator's output for others; 0: not at all;
-  /// Duration::max(): until a buffer is full.
+  /// How long a record may wait for others in the operator's output, up to 24 h; 0: each is sent at
+  /// once; kNoBufferTimeout: until a buffer is full. Inside a chain nothing waits.
   Derived& set_buffer_timeout(Duration timeout) {
     return set(&GraphBuilder::set_buffer_timeout, timeout);
   }
@@ -44,9 +49,13 @@ class StreamHandle {
   GraphBuilder& builder() const { return *builder_; }
   const std::vector<StreamEnd>& ends() const { return ends_; }
 
-  std::vector<StreamEnd> ends_with(Partitioning partitioning) const {
+  std::vector<StreamEnd> ends_with(Partitioning partitioning,
+                                   const std::shared_ptr<const EdgeType>& type = nullptr) const {
     std::vector<StreamEnd> ends = ends_;
-    for (StreamEnd& end : ends) end.partitioning = partitioning;
+    for (StreamEnd& end : ends) {
+      end.partitioning = partitioning;
+      end.type = type;
+    }
     return ends;
   }
 

@@ -1,5 +1,6 @@
 #include "runtime/api/data_stream.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,8 +8,10 @@
 
 #include "runtime/api/built_job.h"
 #include "runtime/api/environment.h"
+#include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/discard_sink.h"
 #include "runtime/connectors/elements.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/testing/operator_harness.h"
 
@@ -184,6 +187,148 @@ TEST(DataStreamTest, AppliesSettingsToTheOperatorBeforeThem) {
   EXPECT_EQ(built.op("texts splits").slot_sharing_group, "io");
   EXPECT_EQ(built.edge_into("end").buffer_timeout_ms, 0u);
   EXPECT_EQ(built.edge_into("m").buffer_timeout_ms, 7u);
+}
+
+/// The vertices of the job, as people see them.
+std::vector<std::string> vertices_of(const std::function<void(Environment&)>& builder) {
+  std::vector<std::string> names;
+  for (const JobVertex& vertex : Built(builder).graph.vertices) names.push_back(vertex.name());
+  return names;
+}
+
+std::string identity(const std::string& text) { return text; }
+
+TEST(DataStreamTest, ChainsOperatorsUnlessTold) {
+  const auto with = [](const std::function<void(Environment&, DataStream<std::string>&)>& set) {
+    return vertices_of([&](Environment& env) {
+      env.set_parallelism(1);
+      auto middle = texts(env).map(identity).name("a").map(identity).name("b");
+      set(env, middle);
+      middle.map(identity).name("c").sink_to(discard_sink<std::string>()).name("end");
+    });
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(with([](auto&, auto&) {}), (Names{"texts splits", "texts -> a -> b -> c -> end"}));
+  EXPECT_EQ(with([](auto&, auto& b) { b.start_new_chain(); }),
+            (Names{"texts splits", "texts -> a", "b -> c -> end"}));
+  EXPECT_EQ(with([](auto&, auto& b) { b.disable_chaining(); }),
+            (Names{"texts splits", "texts -> a", "b", "c -> end"}));
+  EXPECT_EQ(with([](auto&, auto& b) { b.slot_sharing_group("g"); }),
+            (Names{"texts splits", "texts -> a", "b -> c -> end"}));
+  EXPECT_EQ(with([](auto& env, auto&) { env.disable_operator_chaining(); }),
+            (Names{"texts splits", "texts", "a", "b", "c", "end"}));
+}
+
+TEST(DataStreamTest, SlotSharingGroupsPassOnToWhatComesBehind) {
+  const Built built([](Environment& env) {
+    auto one = texts(env).slot_sharing_group("io").map(identity).name("one");
+    auto two = texts(env).map(identity).name("two");
+    two.union_with(one).map(identity).name("both").sink_to(discard_sink<std::string>());
+    one.key_by(&identity)
+        .reduce([](const std::string& a, const std::string&) { return a; })
+        .sink_to(discard_sink<std::string>())
+        .name("end");
+  });
+  std::map<std::string, std::string> groups;
+  for (const JobVertex& vertex : built.graph.vertices) {
+    for (const ChainedOperator& one : vertex.operators)
+      groups[one.name] = vertex.slot_sharing_group;
+  }
+  EXPECT_EQ(groups["one"], "io");
+  EXPECT_EQ(groups["reduce"], "io");
+  EXPECT_EQ(groups["end"], "io");
+  EXPECT_EQ(groups["two"], "default");
+  EXPECT_EQ(groups["both"], "default");
+  EXPECT_EQ(groups["discard"], "default");
+}
+
+TEST(DataStreamTest, BufferTimeoutsAreOfTheOperatorOrOfTheJob) {
+  const auto timeout = [](const std::function<void(Environment&, DataStream<std::string>&)>& set) {
+    return Built([&](Environment& env) {
+             auto stream = texts(env).map(identity);
+             set(env, stream);
+             stream.rebalance().map(identity).name("next").sink_to(discard_sink<std::string>());
+           })
+        .edge_into("next")
+        .buffer_timeout_ms;
+  };
+  EXPECT_EQ(timeout([](auto&, auto&) {}), std::nullopt);
+  EXPECT_EQ(timeout([](auto& env, auto&) { env.set_buffer_timeout(5ms); }), 5u);
+  EXPECT_EQ(timeout([](auto& env, auto& s) {
+              s.set_buffer_timeout(0ms);
+              env.set_buffer_timeout(5ms);
+            }),
+            0u);
+  EXPECT_EQ(timeout([](auto&, auto& s) { s.set_buffer_timeout(kNoBufferTimeout); }),
+            kNeverFlushedByTime);
+  EXPECT_EQ(timeout([](auto& env, auto&) { env.set_buffer_timeout(Duration::max()); }),
+            kNeverFlushedByTime);
+}
+
+TEST(DataStreamTest, PartitionsByAFunctionOfTheUser) {
+  const Built built([](Environment& env) {
+    texts(env)
+        .partition_custom(
+            [](const size_t& size, uint32_t partitions) -> uint32_t { return size % partitions; },
+            &std::string::size)
+        .map(identity)
+        .name("next")
+        .sink_to(discard_sink<std::string>());
+  });
+  EXPECT_EQ(built.edge_into("next").partitioning, Partitioning::kCustom);
+  const auto edge = built.job->edge_type(built.op("texts").id, 0, built.op("next").id, 0);
+  const std::string text = "seven..";
+  EXPECT_EQ(edge->target(&text, 4), 3u);
+}
+
+TEST(DataStreamTest, ForgetsAPartitionerWhenSpreadOtherwise) {
+  const Built built([](Environment& env) {
+    texts(env)
+        .partition_custom([](const size_t&, uint32_t) { return 0u; }, &std::string::size)
+        .key_by(&identity)
+        .reduce([](const std::string& a, const std::string&) { return a; })
+        .sink_to(discard_sink<std::string>());
+  });
+  EXPECT_EQ(built.edge_into("reduce").partitioning, Partitioning::kHash);
+  const auto edge = built.job->edge_type(built.op("texts").id, 0, built.op("reduce").id, 0);
+  const std::string text = "x";
+  Encoder scratch;
+  EXPECT_NE(edge->key_hash(&text, scratch), 0u);
+}
+
+std::string refusal_of(const std::function<void(Environment&)>& builder) {
+  const Built built(builder);
+  EXPECT_EQ(built.error.code(), StatusCode::kInvalidArgument);
+  return built.error.message();
+}
+
+TEST(DataStreamTest, RefusesSettingsByTheNameOfTheOperator) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal_of([](Environment& env) { texts(env).set_buffer_timeout(25h); }),
+              AllOf(HasSubstr("operator 'texts'"), HasSubstr("0 (each record")));
+  EXPECT_THAT(refusal_of([](Environment& env) {
+                texts(env).sink_to(discard_sink<std::string>()).set_buffer_timeout(1ms);
+              }),
+              AllOf(HasSubstr("'discard' is a sink"), HasSubstr("the operator before")));
+  EXPECT_THAT(refusal_of([](Environment& env) { texts(env).set_max_parallelism(0); }),
+              HasSubstr("the maximum parallelism of 'texts'"));
+  EXPECT_THAT(refusal_of([](Environment& env) { env.set_buffer_timeout(25h); }),
+              AllOf(HasSubstr("the job"), HasSubstr("to 24 h")));
+  EXPECT_THAT(refusal_of([](Environment& env) { texts(env).slot_sharing_group(""); }),
+              AllOf(HasSubstr("'texts'"), HasSubstr("default")));
+  EXPECT_THAT(refusal_of([](Environment& env) {
+                const auto one = texts(env);
+                one.union_with(one.partition_custom([](const size_t&, uint32_t) { return 0u; },
+                                                    &std::string::size))
+                    .map(identity)
+                    .name("both")
+                    .sink_to(discard_sink<std::string>());
+              }),
+              AllOf(HasSubstr("'both'"), HasSubstr("'texts'"), HasSubstr("put a map()")));
+  EXPECT_THAT(refusal_of([](Environment& env) {
+                (void)env.from_source(data_generator([](uint64_t i) { return i; }, 1, -3));
+              }),
+              HasSubstr("-3 records per second"));
 }
 
 TEST(DataStreamTest, RefusesSettingsWhereThereIsNoOperator) {

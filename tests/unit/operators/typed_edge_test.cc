@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/operators/custom_edge.h"
+#include "runtime/operators/permanent_failure.h"
 #include "runtime/operators/source.h"
 #include "runtime/operators/split_edges.h"
 #include "runtime/testing/operator_harness.h"
@@ -126,6 +128,52 @@ TEST(SplitEdgeTest, SendsASplitToTheReaderThatItNamesAndThrowsWhenThereIsNone) {
   const Split split{2, "payload"};
   EXPECT_EQ(edge->target(&split, 3), 2u);
   EXPECT_THROW(edge->target(&split, 2), std::out_of_range);
+}
+
+template <class P>
+std::shared_ptr<const EdgeType> custom_by_second(P partitioner) {
+  const auto second = [](const Word& word) { return word.second; };
+  return std::make_shared<CustomEdge<int64_t, Word, P, decltype(second)>>(partitioner, second);
+}
+
+std::string thrown_by(const EdgeType& edge, int64_t key) {
+  try {
+    const Word word("w", key);
+    (void)edge.target(&word, 4);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(CustomEdgeTest, SendsARecordWhereTheFunctionOfItsKeySays) {
+  const auto edge = custom_by_second([](const int64_t& key, uint32_t partitions) {
+    return static_cast<uint32_t>(key) % partitions;
+  });
+  for (int64_t key = 0; key < 20; key++) {
+    const Word word("w", key);
+    EXPECT_EQ(edge->target(&word, 4), key % 4);
+  }
+  EXPECT_EQ(edge->fingerprint(), by_first()->fingerprint());
+}
+
+TEST(CustomEdgeTest, ThrowsForAPartitionThatIsNotThere) {
+  const auto edge = custom_by_second([](const int64_t& key, uint32_t) { return key; });
+  EXPECT_EQ(thrown_by(*edge, 3), "nothing");
+  EXPECT_EQ(thrown_by(*edge, 4),
+            "the partitioner of partition_custom() chose partition 4 of 4; it must give 0 to 3");
+  EXPECT_EQ(thrown_by(*edge, -1),
+            "the partitioner of partition_custom() chose partition -1 of 4; it must give 0 to 3");
+}
+
+TEST(CustomEdgeTest, SaysWhoseFunctionThrew) {
+  const auto edge = custom_by_second(
+      [](const int64_t&, uint32_t) -> uint32_t { throw std::runtime_error("no idea"); });
+  EXPECT_EQ(thrown_by(*edge, 1), "partition_custom() threw: no idea");
+  const auto for_good = custom_by_second(
+      [](const int64_t&, uint32_t) -> uint32_t { throw PermanentFailure("never"); });
+  const Word word("w", 1);
+  EXPECT_THROW((void)for_good->target(&word, 4), PermanentFailure);
 }
 
 }  // namespace
