@@ -3,6 +3,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+
+#include "runtime/base/time.h"
 
 namespace freshet {
 
@@ -49,13 +52,34 @@ class RunnableTask {
   /// One bounded piece of work. Never blocks, unless blocking(). Called by one thread at a time.
   virtual StepResult step() = 0;
 
+  /// step() after that of another task on the same thread: a reading of the clock costs as much as
+  /// all else that is between two steps, so the end of one is the begin of the next. `end`: when
+  /// the step before ended, nullopt when it did not say or the thread waited since; then of this
+  /// one.
+  StepResult step_after(std::optional<TimePoint>& end) {
+    begin_ = end;
+    end_.reset();
+    const StepResult result = step();
+    begin_.reset();
+    end = end_;
+    return result;
+  }
+
   /// True when step() may block, so that it needs a thread of its own. Constant.
   virtual bool blocking() const = 0;
 
   RunState& run_state() { return run_state_; }
 
+ protected:
+  /// In step(): when it began, if somebody knows.
+  const std::optional<TimePoint>& known_begin() const { return begin_; }
+  /// At the end of step(), by tasks that read the clock then.
+  void set_end(TimePoint end) { end_ = end; }
+
  private:
   RunState run_state_;
+  std::optional<TimePoint> begin_;
+  std::optional<TimePoint> end_;
 };
 
 /// Steps tasks: a pool of threads, or an executor. Thread-safe.

@@ -97,7 +97,7 @@ std::optional<Duration> StreamTask::flush_interval() const {
 
 StepResult StreamTask::step() {
   if (is_terminal(state_)) return StepResult::kFinished;
-  const TimePoint begin = environment_.clock.now();
+  const TimePoint begin = known_begin() ? *known_begin() : environment_.clock.now();
   if (!started_) last_end_ = begin;
   started_ = true;
   // Whoever has work and waits for a worker is busy.
@@ -107,6 +107,7 @@ StepResult StreamTask::step() {
   const StepResult result = step_guarded(begin);
   count_elements();
   last_end_ = environment_.clock.now();
+  set_end(last_end_);
   counters_[kBusy].fetch_add((last_end_ - begin).count(), std::memory_order_relaxed);
   last_worked_ = result == StepResult::kWorked;
   return result;

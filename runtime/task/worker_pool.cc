@@ -95,7 +95,8 @@ void WorkerPool::enqueue(std::shared_ptr<RunnableTask> task) {
 }
 
 /// Null when the pool stops. `put_back` may be null.
-std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask> put_back) {
+std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask> put_back,
+                                                    bool* waited) {
   std::unique_lock lock(mutex_);
   if (stopping_) return nullptr;
   if (put_back) {
@@ -103,6 +104,7 @@ std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask
     queue_.push_back(std::move(put_back));
   }
   while (queue_.empty()) {
+    *waited = true;
     ++sleeping_;
     changed_.wait(lock);
     --sleeping_;
@@ -115,10 +117,15 @@ std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask
 
 void WorkerPool::work() {
   std::shared_ptr<RunnableTask> put_back;
-  while (std::shared_ptr<RunnableTask> task = take_next(std::move(put_back))) {
+  std::optional<TimePoint> end;  // Of the last step.
+  while (true) {
+    bool waited = false;
+    std::shared_ptr<RunnableTask> task = take_next(std::move(put_back), &waited);
+    if (!task) return;
     put_back = nullptr;
+    if (waited) end.reset();
     if (!task->run_state().begin_step()) continue;
-    const StepResult result = task->step();
+    const StepResult result = task->step_after(end);
     if (task->run_state().end_step(result)) put_back = std::move(task);
   }
 }

@@ -41,7 +41,7 @@ class WorkerPool final : public TaskRunner {
   class OwnThread;
 
   void work();
-  std::shared_ptr<RunnableTask> take_next(std::shared_ptr<RunnableTask> put_back);
+  std::shared_ptr<RunnableTask> take_next(std::shared_ptr<RunnableTask> put_back, bool* waited);
   void enqueue(std::shared_ptr<RunnableTask> task);
   std::vector<std::unique_ptr<OwnThread>> take_ended_threads();
 

@@ -349,6 +349,57 @@ TEST(WorkerPoolTest, StopWaitsForStepsAndBeginsNone) {
   stopper.stop();
 }
 
+/// Says when its steps end, and notes what it is told of their begins.
+class TimedTask final : public RunnableTask {
+ public:
+  TimedTask(int name, Gate& gate) : name_(name), gate_(gate) {}
+  StepResult step() override {
+    begins.push_back(known_begin());
+    const StepResult result = gate_.pass(name_);
+    set_end(TimePoint(Duration(100 * name_ + static_cast<int>(begins.size()))));
+    return result;
+  }
+  bool blocking() const override { return false; }
+
+  std::vector<std::optional<TimePoint>> begins;
+
+ private:
+  const int name_;
+  Gate& gate_;
+};
+
+TEST(WorkerPoolTest, AStepBeginsWhenTheOneBeforeEndedUnlessTheWorkerWaited) {
+  const auto clock = make_system_clock();
+  Gate gate;
+  const auto one = std::make_shared<TimedTask>(1, gate);
+  const auto silent = std::make_shared<GatedTask>(2, gate);
+  const auto three = std::make_shared<TimedTask>(3, gate);
+  {
+    WorkerPool pool(1, *clock);
+    pool.add(one);
+    gate.wait_for(1);
+    pool.add(three);
+    pool.add(silent);
+    for (int task : {1, 3, 2, 1, 3, 2}) {
+      EXPECT_EQ(gate.wait_for(1), std::vector<int>{task});
+      gate.let_go(task, StepResult::kWorked);
+    }
+    for (int task : {1, 3, 2}) {
+      gate.wait_for(1);
+      gate.let_go(task, StepResult::kIdle);
+    }
+    // The worker may not wait yet: then this is the step after that of task 2, which says nothing.
+    pool.wake(three);
+    gate.wait_for(1);
+    gate.let_go(3, StepResult::kFinished);
+    pool.stop();
+  }
+  const auto at = [](int nanos) { return std::optional<TimePoint>(TimePoint(Duration(nanos))); };
+  using Begins = std::vector<std::optional<TimePoint>>;
+  EXPECT_EQ(one->begins, (Begins{std::nullopt, std::nullopt, std::nullopt}));
+  EXPECT_EQ(three->begins, (Begins{at(101), at(102), at(103), std::nullopt}));
+}
+
 /// Notes in which order tasks are stepped.
 class NotingTask final : public RunnableTask {
  public:
