@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -116,6 +117,7 @@ Broken JobMasterInvariants::check_slots(const JobMaster& job) const {
   const std::set<Slot> held(job.slots().begin(), job.slots().end());
   if (held.size() != job.slots().size()) return "a job holds a slot twice";
   std::set<std::tuple<VertexId, TaskManagerId, uint32_t>> used;
+  std::map<Slot, std::string> group_of_slot;
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     const Execution& execution = graph.at(i);
     if (!is_live(execution.state)) continue;
@@ -126,6 +128,10 @@ Broken JobMasterInvariants::check_slots(const JobMaster& job) const {
     }
     const Slot slot{execution.allocation, execution.task_manager, execution.slot};
     if (!held.contains(slot)) return to_string(subtask) + " runs in a slot that the job lacks";
+    const std::string& group = graph.job_graph().vertices[subtask.vertex.value].slot_sharing_group;
+    if (group_of_slot.emplace(slot, group).first->second != group) {
+      return to_string(subtask) + " shares a slot with another slot sharing group";
+    }
   }
   return std::nullopt;
 }

@@ -33,6 +33,7 @@ class Writer {
   ~Writer() { writer_->close(); }
 
   void write(const std::string& line) { writer_->process(0, &line, kNoTimestamp); }
+  void idle() { writer_->on_idle(); }
   std::vector<std::string> end() {
     while (!writer_->finish()) {
     }
@@ -352,6 +353,18 @@ TEST(PrintSinkTest, PrintsAtTheEndAndWhenLinesGetOld) {
   EXPECT_EQ(at_once, "");
   EXPECT_EQ(later, "<a>\n<b>\n");
   EXPECT_EQ(at_the_end, "<c>\n");
+}
+
+TEST(PrintSinkTest, PrintsWhatItHasWhenThereIsNothingToDo) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>().writer;
+  testing::internal::CaptureStdout();
+  Writer writer(*factory, files, 0, 0);
+  writer.write("a");
+  writer.write("b");
+  writer.idle();
+  writer.idle();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "a\nb\n");
 }
 
 TEST(PrintSinkTest, PrintsTheLinesBeforeTheOneThatItsFormatterRefuses) {

@@ -23,8 +23,9 @@ class RandomCluster {
     EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.delay", "50 ms").ok());
     const auto parallelism = [this] { return static_cast<uint32_t>(1 + random_->below(4)); };
     const auto partitioning = random_->one_in(2) ? Partitioning::kHash : Partitioning::kRescale;
-    JobMaster::Options options{
-        JobId{0, 1}, test_submission(two_vertices(parallelism(), parallelism(), partitioning)), 1h};
+    JobGraph graph = two_vertices(parallelism(), parallelism(), partitioning);
+    if (random_->one_in(3)) graph.vertices[1].slot_sharing_group = "other";
+    JobMaster::Options options{JobId{0, 1}, test_submission(std::move(graph)), 1h};
     job_ = std::make_unique<JobMaster>(
         std::move(options), std::move(make_restart_backoff(configuration, *random_)).value());
     for (int i = 0; i < 2; i++) add_task_manager();

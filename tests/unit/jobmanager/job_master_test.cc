@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/unit/jobmanager/job_script.h"
 
 namespace freshet {
@@ -70,6 +72,22 @@ TEST(JobMasterTest, SlotsOfGroupsAddUpAndTheirTasksStayApart) {
   EXPECT_EQ(script.job().cause().message(),
             "needs 5 slots (2 for slot sharing group 'default', 3 for 'heavy'), the cluster has 4: "
             "start more TaskManagers or lower the parallelism");
+}
+
+TEST(JobMasterTest, TasksOfDifferentGroupsNeverShareASlot) {
+  JobGraph graph = two_vertices(2, 1);
+  graph.vertices[1].slot_sharing_group = "heavy";
+  JobScript script(graph);
+  script.run_all({"register 1", "register 2", "start"});
+  EXPECT_THAT(script.run("slots 1:0 1:1"), IsEmpty());
+  script.run("slots 1:0 1:1 2:0");
+  EXPECT_EQ(script.job().state(), JobState::kRunning);
+  std::set<std::pair<TaskManagerId, uint32_t>> used;
+  for (uint32_t i = 0; i < script.job().graph().task_count(); i++) {
+    const Execution& execution = script.job().graph().at(i);
+    EXPECT_TRUE(used.emplace(execution.task_manager, execution.slot).second);
+  }
+  EXPECT_EQ(used.size(), 3u);
 }
 
 TEST(JobMasterTest, CommitsAfterTheLastEndOfDataAndFinishesAfterTheLastAnswer) {
