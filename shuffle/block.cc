@@ -1,48 +1,56 @@
 #include "shuffle/block.h"
 
-#include <utility>
+#include "shuffle/segment_pool.h"
 
 namespace freshet {
 
-std::shared_ptr<Block> Block::allocate(const std::shared_ptr<SegmentPool>& pool,
-                                       uint32_t block_bytes,
-                                       const std::shared_ptr<MemoryAccount>& account) {
-  char* data = pool->allocate(block_bytes);
-  const bool overdraft = data == nullptr;
-  if (overdraft) data = new char[block_bytes];
-  return std::make_shared<Block>(overdraft ? nullptr : pool, data, block_bytes, account,
-                                 block_bytes, overdraft);
+BlockRef Block::allocate(SegmentPool& pool, uint32_t block_bytes,
+                         const std::shared_ptr<MemoryAccount>& account) {
+  Block* block = pool.allocate(block_bytes);
+  if (block == nullptr) {
+    block = new Block;
+    block->data_ = new char[block_bytes];
+    block->capacity_ = block_bytes;
+    block->overdraft_ = true;
+  }
+  block->charge(account, block_bytes);
+  return BlockRef(block);
 }
 
-std::shared_ptr<Block> Block::on_heap(uint32_t size, const std::shared_ptr<MemoryAccount>& account,
-                                      uint64_t charged_bytes) {
-  return std::make_shared<Block>(nullptr, new char[size], size, account, charged_bytes, false);
+BlockRef Block::on_heap(uint32_t size, const std::shared_ptr<MemoryAccount>& account,
+                        uint64_t charged_bytes) {
+  auto* block = new Block;
+  block->data_ = new char[size];
+  block->capacity_ = size;
+  block->charge(account, charged_bytes);
+  return BlockRef(block);
 }
 
-Block::Block(std::shared_ptr<SegmentPool> pool, char* data, uint32_t capacity,
-             std::shared_ptr<MemoryAccount> account, uint64_t charged_bytes, bool overdraft)
-    : pool_(std::move(pool)),
-      data_(data),
-      capacity_(capacity),
-      overdraft_(overdraft),
-      account_(std::move(account)),
-      charged_bytes_(charged_bytes) {
-  if (account_) account_->charge(charged_bytes_);
+void Block::charge(const std::shared_ptr<MemoryAccount>& account, uint64_t bytes) {
+  if (!account) return;
+  account_ = account;
+  charged_bytes_ = bytes;
+  account_->charge(bytes);
 }
 
 void Block::hand_over() {
-  if (!overdraft_ || !account_) return;
+  if (!overdraft_ || !account_ || owed_) return;
   owed_ = true;
   account_->owe();
 }
 
-Block::~Block() {
-  if (pool_) {
-    pool_->free(data_);
+void Block::recycle() {
+  // Once it is back in the pool it may be somebody else's.
+  const std::shared_ptr<MemoryAccount> account = std::move(account_);
+  const uint64_t charged_bytes = std::exchange(charged_bytes_, 0);
+  const bool owed = std::exchange(owed_, false);
+  if (pool_ != nullptr) {
+    pool_->free(this);
   } else {
     delete[] data_;
+    delete this;
   }
-  if (account_) account_->give_back(charged_bytes_, owed_);
+  if (account) account->give_back(charged_bytes, owed);
 }
 
 }  // namespace freshet

@@ -1,53 +1,107 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "shuffle/memory_account.h"
-#include "shuffle/segment_pool.h"
 
 namespace freshet {
 
+class SegmentPool;
+
+/// One owner of a Block among several, counted in the block itself. `B`: Block or const Block.
+/// As thread-safe as a shared_ptr: one owner belongs to one thread, the block to all.
+template <class B>
+class BlockOwner {
+ public:
+  BlockOwner() = default;
+  BlockOwner(std::nullptr_t) {}  // NOLINT: as of any pointer.
+  /// Takes part in owning it.
+  explicit BlockOwner(B* block) : block_(block) {
+    if (block_ != nullptr) block_->retain();
+  }
+  BlockOwner(const BlockOwner& other) : BlockOwner(other.block_) {}
+  BlockOwner(BlockOwner&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  /// What may be written becomes what is only read.
+  template <class Other>
+  requires(std::is_const_v<B> && !std::is_const_v<Other>) BlockOwner(BlockOwner<Other> other)
+      : block_(other.give_up()) {}
+  BlockOwner& operator=(BlockOwner other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~BlockOwner() {
+    if (block_ != nullptr) block_->let_go();
+  }
+
+  B* get() const { return block_; }
+  B* operator->() const { return block_; }
+  explicit operator bool() const { return block_ != nullptr; }
+  bool operator==(const BlockOwner&) const = default;
+
+  /// The caller owns what this owned.
+  B* give_up() { return std::exchange(block_, nullptr); }
+
+ private:
+  B* block_ = nullptr;
+};
+
 /// Memory of one buffer, given back when the last owner goes: to the pool or the heap, and to the
-/// account that was charged for it. The destructor may wake a task, so the last owner must not go
-/// under a lock.
+/// account that was charged for it. That may wake a task, so the last owner must not go under a
+/// lock.
 class Block {
  public:
   /// A block from the pool or, when that is empty, from the heap. `account` (may be null) is
   /// charged.
-  static std::shared_ptr<Block> allocate(const std::shared_ptr<SegmentPool>& pool,
-                                         uint32_t block_bytes,
-                                         const std::shared_ptr<MemoryAccount>& account);
+  static BlockOwner<Block> allocate(SegmentPool& pool, uint32_t block_bytes,
+                                    const std::shared_ptr<MemoryAccount>& account);
 
   /// Heap memory of just this size, for an event or a kept copy; `charged_bytes` say what it costs
   /// its account (may be null).
-  static std::shared_ptr<Block> on_heap(uint32_t size,
-                                        const std::shared_ptr<MemoryAccount>& account,
-                                        uint64_t charged_bytes);
+  static BlockOwner<Block> on_heap(uint32_t size, const std::shared_ptr<MemoryAccount>& account,
+                                   uint64_t charged_bytes);
 
-  Block(std::shared_ptr<SegmentPool> pool, char* data, uint32_t capacity,
-        std::shared_ptr<MemoryAccount> account, uint64_t charged_bytes, bool overdraft);
-  ~Block();
+  Block() = default;
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   /// By the writer, when it is done: overdraft counts from now on. An open block is not waited for
   /// by anybody.
   void hand_over();
+  /// It came from the heap because the pool was empty.
+  bool is_overdraft() const { return overdraft_; }
 
-  /// Written by one owner, before any other sees it.
+  /// Written by one owner; what others were given of it, not any more.
   char* data() { return data_; }
   const char* data() const { return data_; }
   uint32_t capacity() const { return capacity_; }
 
  private:
-  const std::shared_ptr<SegmentPool> pool_;  // Null: heap.
-  char* const data_;
-  const uint32_t capacity_;
-  const bool overdraft_;
+  friend class SegmentPool;
+  template <class B>
+  friend class BlockOwner;
+
+  void retain() const { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() const {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) const_cast<Block*>(this)->recycle();
+  }
+  void recycle();
+  void charge(const std::shared_ptr<MemoryAccount>& account, uint64_t bytes);
+
+  mutable std::atomic<uint32_t> owners_{0};
+  uint32_t capacity_ = 0;
+  char* data_ = nullptr;
+  SegmentPool* pool_ = nullptr;  // Whose it is; null: heap.
+  std::shared_ptr<MemoryAccount> account_;
+  uint64_t charged_bytes_ = 0;
+  bool overdraft_ = false;
   bool owed_ = false;
-  const std::shared_ptr<MemoryAccount> account_;
-  const uint64_t charged_bytes_;
 };
+
+using BlockRef = BlockOwner<Block>;
+using ConstBlockRef = BlockOwner<const Block>;
 
 }  // namespace freshet

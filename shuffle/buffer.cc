@@ -6,6 +6,22 @@
 
 namespace freshet {
 
+bool Buffer::goes_on_in(const Buffer& next) const {
+  const auto differing = static_cast<uint8_t>(flags ^ next.flags);
+  const bool timestamps_agree =
+      elements_started == 0 || next.elements_started == 0 || (differing & kFrameHasTimestamps) == 0;
+  return block == next.block && offset + size == next.offset && !event && !next.event &&
+         timestamps_agree && kept == next.kept;
+}
+
+void Buffer::append(const Buffer& next) {
+  size += next.size;
+  flags |= next.flags;
+  elements_started += next.elements_started;
+  hash = next.hash;
+  gate = next.gate;
+}
+
 void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer) {
   CHECK(buffer->has_start_of(element));
   if (buffer->event) return;

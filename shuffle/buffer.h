@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "shuffle/block.h"
+#include "shuffle/segment_pool.h"
 
 namespace freshet {
 
 /// A piece of one channel's stream, immutable: elements back to back in a block, or one event.
 /// Copies share the block.
 struct Buffer {
-  std::shared_ptr<const Block> block;
+  ConstBlockRef block;
   uint32_t offset = 0;  // In the block.
   uint32_t size = 0;
   bool event = false;             // Then the bytes are u8 ElementKind, fields. Costs no credit.
@@ -32,6 +32,12 @@ struct Buffer {
     return element >= first_element && element - first_element < elements_started;
   }
 
+  /// True when `next` is what comes behind this in the same block, of the same kind: both can be
+  /// one.
+  bool goes_on_in(const Buffer& next) const;
+  /// What comes behind becomes part of this.
+  void append(const Buffer& next);
+
   /// Bytes of credit that sending it takes: of the smallest block that holds it.
   uint32_t charge() const { return event ? 0 : block_bytes_for(size); }
 };
@@ -47,6 +53,7 @@ class BufferQueue {
   size_t size() const { return buffers_.size() - head_; }
   const Buffer& front() const { return buffers_[head_]; }
   const Buffer& back() const { return buffers_.back(); }
+  Buffer& back() { return buffers_.back(); }
 
   void push(Buffer buffer) { buffers_.push_back(std::move(buffer)); }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
@@ -10,6 +12,7 @@
 namespace freshet {
 
 class PartitionQueues;
+struct ReaderCall;
 
 /// Producers [begin, end) of one attempt, as a gate names them.
 struct AttachedProducers {
@@ -56,6 +59,11 @@ class ChannelReader {
 
   /// The channel went from nothing to something.
   virtual void on_ready(const std::shared_ptr<PartitionQueues>& partition) = 0;
+
+  /// Readers of one hub are told at once of all that became ready at once, by the first of them;
+  /// null: each for itself.
+  virtual const void* hub() const { return nullptr; }
+  virtual void on_all_ready(std::span<const ReaderCall> /*calls*/) {}
 
   /// All data of the producer for this reader was taken, and it has ended.
   virtual void on_ended(uint32_t producer) = 0;

@@ -8,6 +8,20 @@
 
 namespace freshet {
 
+namespace {
+
+constexpr uint32_t kSlowFlushes = 16;  // A block that takes so many to fill is too large.
+
+uint32_t larger(uint32_t block_bytes) {
+  return block_bytes == kSmallBlockBytes ? kMediumBlockBytes : kLargeBlockBytes;
+}
+
+uint32_t smaller(uint32_t block_bytes) {
+  return block_bytes == kLargeBlockBytes ? kMediumBlockBytes : kSmallBlockBytes;
+}
+
+}  // namespace
+
 size_t ChannelWriter::header_bytes(EpochMillis timestamp) const {
   return (timestamp == kNoTimestamp ? 0 : kTimestampBytes) +
          (shared_.fixed_record_size == 0 ? length_guess_ : 0);
@@ -32,20 +46,22 @@ uint32_t ChannelWriter::block_bytes_max() const {
 
 void ChannelWriter::open_block() {
   block_bytes_ = std::min(block_bytes_, block_bytes_max());
-  block_ = Block::allocate(shared_.pool, block_bytes_, shared_.account);
+  block_ = Block::allocate(*shared_.pool, block_bytes_, shared_.account);
   open_.cursor = block_->data();
   // Hashing looks at every record.
   open_.end = open_.cursor + (shared_.hash ? 0 : block_->capacity());
   open_.records = 0;
+  cut_at_ = 0;
+  flushes_ = 0;
   flags_ = 0;
   tail_bytes_ = 0;
 }
 
-void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
-  block_->hand_over();
+void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
   Buffer buffer;
+  buffer.offset = cut_at_;
   buffer.size = used();
-  buffer.block = std::move(block_);
+  buffer.block = block_;
   buffer.flags = flags_ | more_flags;
   if (open_.records != 0 && open_.timestamps) buffer.flags |= kFrameHasTimestamps;
   buffer.elements_started = open_.records;
@@ -57,13 +73,27 @@ void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   shared_.bytes += buffer.size;
   first_element_ += open_.records;
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
-  block_ = nullptr;
-  open_.cursor = open_.end = nullptr;
+  cut_at_ = filled();
   open_.records = 0;
+  flags_ = 0;
+  tail_bytes_ = 0;
 }
 
-void ChannelWriter::grow_block() {
-  block_bytes_ = block_bytes_ == kSmallBlockBytes ? kMediumBlockBytes : kLargeBlockBytes;
+void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
+  block_->hand_over();
+  if (used() != 0) cut(more_flags, hash);
+  block_ = nullptr;
+  open_.cursor = open_.end = nullptr;
+}
+
+void ChannelWriter::close_full_block(uint8_t more_flags, uint64_t hash) {
+  const uint32_t block_bytes = block_->capacity();
+  if (flushes_ == 0) {
+    block_bytes_ = larger(block_bytes);
+  } else if (flushes_ >= kSlowFlushes) {
+    block_bytes_ = smaller(block_bytes);
+  }
+  close_block(more_flags, hash);
 }
 
 void ChannelWriter::begin_record(EpochMillis timestamp, Encoder* encoder) {
@@ -99,10 +129,7 @@ void ChannelWriter::end_record(EpochMillis timestamp, std::string_view payload) 
   if (shared_.fixed_record_size == 0)
     length_guess_ = static_cast<uint32_t>(varint_size(payload.size()));
   open_.small = payload.size() <= RecordOutput::kSmallRecordBytes;
-  if (block_ && room() == 0) {
-    close_block(0, hash_);
-    grow_block();
-  }
+  if (block_ && room() == 0) close_full_block(0, hash_);
 }
 
 bool ChannelWriter::finish_in_place(EpochMillis timestamp, std::string_view payload) {
@@ -130,10 +157,9 @@ void ChannelWriter::append_copied(EpochMillis timestamp, std::string_view payloa
   }
   const size_t size = header_size + payload.size();
   // A small element is cheaper for the consumer in one piece than a block is full.
-  if (used() != 0 && size > room() && room() <= block_->capacity() / 8 &&
+  if (filled() != 0 && size > room() && room() <= block_->capacity() / 8 &&
       size <= block_->capacity() / 4) {
-    close_block(0, hash_before_);
-    grow_block();
+    close_full_block(0, hash_before_);
   }
   if (!block_) open_block();
   // The element counts where it starts; the hash of a block it does not end in is the one before
@@ -146,8 +172,7 @@ void ChannelWriter::append_copied(EpochMillis timestamp, std::string_view payloa
 void ChannelWriter::append_spanning(std::string_view bytes) {
   while (!bytes.empty()) {
     if (room() == 0) {
-      close_block(kFrameEndsIncomplete, hash_before_);
-      grow_block();
+      close_full_block(kFrameEndsIncomplete, hash_before_);
       open_block();
       flags_ = kFrameStartsWithTail;
     }
@@ -159,9 +184,8 @@ void ChannelWriter::append_spanning(std::string_view bytes) {
   }
 }
 
-void ChannelWriter::append_event(ElementKind kind, const std::shared_ptr<const Block>& event,
-                                 uint32_t size) {
-  if (used() != 0) close_block(0, hash_);
+void ChannelWriter::append_event(ElementKind kind, const ConstBlockRef& event, uint32_t size) {
+  if (used() != 0) cut(0, hash_);
   const bool numbered = kind != ElementKind::kBarrier;
   if (numbered && shared_.hash) {
     hash_ =
@@ -180,10 +204,18 @@ void ChannelWriter::append_event(ElementKind kind, const std::shared_ptr<const B
 }
 
 void ChannelWriter::flush() {
-  if (used() == 0) return;
-  if (used() <= block_->capacity() / 16) {
-    block_bytes_ = block_->capacity() == kLargeBlockBytes ? kMediumBlockBytes : kSmallBlockBytes;
-  }
+  if (!block_) return;
+  // What is owed must come back, and a block that others need room for.
+  const bool keep = used() != 0 && room() != 0 && !block_->is_overdraft() &&
+                    block_->capacity() <= block_bytes_max();
+  if (!keep) return close();
+  ++flushes_;
+  cut(0, hash_);
+}
+
+void ChannelWriter::close() {
+  if (!block_) return;
+  if (used() == 0 || flushes_ >= kSlowFlushes) block_bytes_ = smaller(block_->capacity());
   close_block(0, hash_);
 }
 

@@ -11,8 +11,9 @@
 
 namespace freshet {
 
-/// Cuts the elements of one channel into buffers: the open block, the numbers, the hash. Closed
-/// buffers go to a list of the partition, which hands them over.
+/// Cuts the elements of one channel into buffers: the open block, the numbers, the hash. Buffers go
+/// to a list of the partition, which hands them over. What is flushed is a piece of the open block,
+/// which is written on behind it.
 class ChannelWriter {
  public:
   /// What all channels of a partition share.
@@ -24,13 +25,15 @@ class ChannelWriter {
     std::function<uint64_t()> log_position;
     uint64_t channels = 0;
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
-    uint64_t records = 0;                         // In closed buffers, with the bytes they take.
+    uint64_t records = 0;                         // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
   };
 
-  ChannelWriter(Shared* shared, uint32_t subpartition, PartitionQueues::Channel* channel,
-                const ChannelPosition& start)
+  /// `open` is where records are written in place, without this class.
+  ChannelWriter(Shared* shared, RecordOutput::OpenBlock* open, uint32_t subpartition,
+                PartitionQueues::Channel* channel, const ChannelPosition& start)
       : shared_(*shared),
+        open_(*open),
         subpartition_(subpartition),
         channel_(channel),
         first_element_(start.elements),
@@ -43,34 +46,36 @@ class ChannelWriter {
   /// Takes in what was encoded.
   void end_record(EpochMillis timestamp, std::string_view payload);
 
-  /// Closes the open block and puts the event behind it. `event` holds u8 kind, fields.
-  void append_event(ElementKind kind, const std::shared_ptr<const Block>& event, uint32_t size);
+  /// Puts the event behind all that was written. `event` holds u8 kind, fields.
+  void append_event(ElementKind kind, const ConstBlockRef& event, uint32_t size);
 
-  /// Closes the open block, if it holds anything. It fills before its time when traffic is slow:
-  /// the next one is smaller.
+  /// Cuts off what was written since. Without anything the block goes: the channel is idle.
   void flush();
+  /// The same, and the block goes in any case.
+  void close();
 
-  bool has_unflushed() const { return used() != 0; }
+  bool wants_flush() const { return used() != 0; }
+  bool has_block() const { return static_cast<bool>(block_); }
   uint64_t elements() const { return first_element_ + open_.records; }
   uint64_t hash() const { return hash_; }
 
-  /// For records that are written in place without this class.
-  RecordOutput::OpenBlock* open() { return &open_; }
-
-  /// Membership in the partition's list of channels with unflushed bytes.
+  /// Membership in the partition's list of channels with a block.
   bool listed = false;
 
  private:
-  uint32_t used() const {
+  /// Bytes of the block, and those of them that no buffer has.
+  uint32_t filled() const {
     return block_ ? static_cast<uint32_t>(open_.cursor - block_->data()) : 0;
   }
-  uint32_t room() const { return block_ ? block_->capacity() - used() : 0; }
+  uint32_t used() const { return block_ ? filled() - cut_at_ : 0; }
+  uint32_t room() const { return block_ ? block_->capacity() - filled() : 0; }
   size_t header_bytes(EpochMillis timestamp) const;
   char* put_header(char* out, EpochMillis timestamp, uint64_t payload_bytes) const;
   uint32_t block_bytes_max() const;
   void open_block();
+  void cut(uint8_t more_flags, uint64_t hash);
   void close_block(uint8_t more_flags, uint64_t hash);
-  void grow_block();
+  void close_full_block(uint8_t more_flags, uint64_t hash);
   bool finish_in_place(EpochMillis timestamp, std::string_view payload);
   void append_copied(EpochMillis timestamp, std::string_view payload);
   void append_spanning(std::string_view bytes);
@@ -78,12 +83,14 @@ class ChannelWriter {
   bool is_in_block(std::string_view payload) const;
 
   Shared& shared_;
+  RecordOutput::OpenBlock& open_;  // Where in the block.
   const uint32_t subpartition_;
   PartitionQueues::Channel* const channel_;
 
-  std::shared_ptr<Block> block_;
-  RecordOutput::OpenBlock open_;             // Where in the block.
+  BlockRef block_;
   uint32_t block_bytes_ = kSmallBlockBytes;  // Of the next block.
+  uint32_t cut_at_ = 0;                      // Where in the block the next buffer begins.
+  uint32_t flushes_ = 0;                     // Of the block.
   uint8_t flags_ = 0;
   uint32_t tail_bytes_ = 0;     // Of the element that began in an earlier block.
   uint32_t length_guess_ = 1;   // Bytes kept for the varint of the record under way.

@@ -23,7 +23,7 @@ class GateChannel {
     // What the views of the last element that was taken point into: the current buffer of `viewed`,
     // or one of these.
     const GateChannel* viewed = nullptr;
-    std::shared_ptr<const Block> kept_block;
+    ConstBlockRef kept_block;
     std::string kept_bytes;
     // Bytes of credit of buffers done with by the last call.
     uint32_t freed_bytes = 0;

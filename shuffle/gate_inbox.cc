@@ -53,10 +53,10 @@ Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) cons
   Buffer buffer;
   buffer.event = header.kind == FrameKind::kEvent;
   const auto size = static_cast<uint32_t>(payload.size());
-  const std::shared_ptr<Block> block =
+  const BlockRef block =
       buffer.event
           ? Block::on_heap(size, nullptr, 0)
-          : Block::allocate(options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
+          : Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
   std::memcpy(block->data(), payload.data(), payload.size());
   buffer.block = block;
   buffer.size = size;
@@ -69,7 +69,7 @@ Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) cons
 }
 
 Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
-                           std::string_view payload, uint32_t* returned_bytes) {
+                           std::string_view payload, FrameOutcome* outcome) {
   const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr)
     return data_loss(fmt::format("data of producer {}, which was not asked for", header.producer));
@@ -77,17 +77,13 @@ Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
   if (header.producer_attempt != range->attempt)
     return Status();                      // Of an execution that is not wanted (any more).
   Buffer buffer = copy(header, payload);  // What is not accepted is dropped after the lock.
-  bool woken = false;
-  {
-    MutexLock lock(mutex_);
-    if (closed_ || !owns(source, header.producer)) return Status();
-    bool accepted = false;
-    RETURN_IF_ERROR(admit(source, header, returned_bytes, &accepted));
-    if (!accepted) return Status();
-    arrivals_.buffers.push_back({header.producer, std::move(buffer)});
-    woken = note_arrival();
-  }
-  wake_if(woken);
+  MutexLock lock(mutex_);
+  if (closed_ || !owns(source, header.producer)) return Status();
+  bool accepted = false;
+  RETURN_IF_ERROR(admit(source, header, &outcome->returned_bytes, &accepted));
+  if (!accepted) return Status();
+  arrivals_.buffers.push_back({header.producer, std::move(buffer)});
+  outcome->wake = note_arrival();
   return Status();
 }
 
@@ -294,10 +290,10 @@ void GateInbox::wake_if(bool needed) const {
   if (needed && options_.wake) options_.wake();
 }
 
-GateInbox::Arrivals GateInbox::take() {
+void GateInbox::take(Arrivals* arrivals) {
   MutexLock lock(mutex_);
   pending_.store(false, std::memory_order_release);
-  return std::exchange(arrivals_, Arrivals());
+  std::swap(arrivals_, *arrivals);
 }
 
 void GateInbox::note_ended(uint32_t producer) {

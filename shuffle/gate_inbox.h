@@ -48,15 +48,27 @@ class GateInbox {
     std::vector<std::shared_ptr<PartitionQueues>>
         ready;                        // Partitions of this process that have something.
     std::vector<ProducerSpan> ended;  // Everything of these was taken, or is in `buffers`.
+
+    void clear() {
+      buffers.clear();
+      ready.clear();
+      ended.clear();
+    }
   };
 
   explicit GateInbox(Options options) : options_(std::move(options)) {}
 
   // From a connection. An error is the peer's breach of the protocol and must close the connection.
 
-  /// A data or event frame. Sets `returned_bytes` to credit that is free at once.
+  struct FrameOutcome {
+    uint32_t returned_bytes = 0;  // Credit that is free at once.
+    bool wake = false;            // The task is to be woken, by wake().
+  };
+  /// A data or event frame.
   Status on_frame(const Source& source, const FrameHeader& header, std::string_view payload,
-                  uint32_t* returned_bytes);
+                  FrameOutcome* outcome);
+  /// After the last of several frames.
+  void wake() const { wake_if(true); }
   Status on_ended(const Source& source, const std::vector<ProducerSpan>& spans);
 
   // From a connection or a partition here.
@@ -77,7 +89,8 @@ class GateInbox {
   std::shared_ptr<const Source> source_of(uint32_t producer) const;
 
   bool has_arrivals() const { return pending_.load(std::memory_order_acquire); }
-  Arrivals take();
+  /// What is here goes to `arrivals`, which is empty, and whose memory is used again.
+  void take(Arrivals* arrivals);
 
   /// Everything of this local producer was taken.
   void note_ended(uint32_t producer);

@@ -12,13 +12,36 @@
 
 namespace freshet {
 
+namespace {
+
+/// How many calls from `first` on are of the same hub; at least one.
+size_t ready_together(const std::vector<ReaderCall>& calls, size_t first) {
+  const void* const hub = calls[first].reader->hub();
+  size_t end = first + 1;
+  if (hub == nullptr) return 1;
+  while (end < calls.size() && calls[end].kind == ReaderCall::Kind::kReady &&
+         calls[end].reader->hub() == hub)
+    ++end;
+  return end - first;
+}
+
+}  // namespace
+
 void tell(const std::vector<ReaderCall>& calls) {
-  for (const ReaderCall& call : calls) {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const ReaderCall& call = calls[i];
     const uint32_t producer = call.partition->producer();
     switch (call.kind) {
-      case ReaderCall::Kind::kReady:
-        call.reader->on_ready(call.partition);
+      case ReaderCall::Kind::kReady: {
+        const size_t together = ready_together(calls, i);
+        if (together == 1) {
+          call.reader->on_ready(call.partition);
+        } else {
+          call.reader->on_all_ready(std::span(calls).subspan(i, together));
+          i += together - 1;
+        }
         break;
+      }
       case ReaderCall::Kind::kEnded:
         call.reader->on_ended(producer);
         break;
@@ -52,8 +75,8 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
     for (Pushed& item : *pushed) {
       Channel& channel = *item.channel;
       const bool was_empty = channel.buffers.empty();
-      const uint32_t charge = item.buffer.charge();
-      channel.buffers.push(std::move(item.buffer));
+      add(&channel, std::move(item.buffer));
+      const uint32_t charge = channel.buffers.back().charge();
       if (!channel.reader) {
         if (channel.was_read) give_away_all(&channel, &dropped);
         continue;
@@ -76,6 +99,17 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
   pushed->clear();
 }
 
+void PartitionQueues::add(Channel* channel, Buffer buffer) {
+  // What waits grows: whoever is too slow for the flushes gets fewer and larger buffers.
+  const bool grows = !channel->buffers.empty() && !channel->whole.block &&
+                     channel->buffers.back().goes_on_in(buffer);
+  if (grows) {
+    channel->buffers.back().append(buffer);
+  } else {
+    channel->buffers.push(std::move(buffer));
+  }
+}
+
 PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const ChannelReader* reader,
                                              uint64_t credit_bytes, uint64_t bytes_max,
                                              std::vector<Buffer>* buffers) {
@@ -88,7 +122,7 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
     const uint32_t charge = channel->buffers.front().charge();
     if (taken.charged_bytes + static_cast<uint64_t>(charge) > credit_bytes && charge != 0) break;
     taken.charged_bytes += charge;
-    bytes += channel->buffers.front().size;
+    bytes += channel->buffers.front().size + kFrameHeaderBytes;
     buffers->push_back(give_away(channel));
   }
   taken.more = !channel->buffers.empty();

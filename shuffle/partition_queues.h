@@ -99,11 +99,13 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     return position_of(options_.start, subpartition);
   }
 
-  /// Appends and empties `pushed`; adds whom to tell.
+  /// Appends and empties `pushed`; adds whom to tell. What goes on in the block of the last buffer
+  /// that waits becomes part of that.
   void push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls);
 
-  /// Takes buffers in order while their charge fits `credit_bytes` and fewer than `bytes_max` were
-  /// taken. Nothing when `reader` is not the channel's reader any more.
+  /// Takes buffers in order while their charge fits `credit_bytes` and fewer than `bytes_max`, with
+  /// the headers of their frames, were taken. Nothing when `reader` is not the channel's reader any
+  /// more.
   Taken take(uint32_t subpartition, const ChannelReader* reader, uint64_t credit_bytes,
              uint64_t bytes_max, std::vector<Buffer>* buffers);
 
@@ -137,6 +139,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   void clear(std::vector<Buffer>* dropped);
 
  private:
+  void add(Channel* channel, Buffer buffer) REQUIRES(mutex_);
   /// Gives the channel to `reader`, or says why it cannot go on with it.
   Status hand_to(const std::shared_ptr<ChannelReader>& reader, Channel* channel,
                  std::vector<Buffer>* dropped) REQUIRES(mutex_);

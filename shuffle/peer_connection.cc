@@ -90,6 +90,7 @@ void PeerConnection::detach(uint32_t attachment) {
     if (at == attached_.end()) return;
     removed = std::move(at->second);
     attached_.erase(at);
+    ++detached_;
     append_detach(attachment, &control_);
   }
   pump();
@@ -131,35 +132,49 @@ void PeerConnection::on_sent() {
   pump();
 }
 
+void PeerConnection::wake_gates() {
+  for (const auto& inbox : woken_) inbox->wake();
+  woken_.clear();
+}
+
 Status PeerConnection::on_bytes(std::string_view bytes) {
+  if (const uint64_t detached = detached_.load(); detached != routes_detached_) {
+    routes_detached_ = detached;
+    routes_.clear();
+  }
   const Status status =
       frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
         return on_frame(header, payload);
       });
+  wake_gates();
   pump();
   return status;
 }
 
-Result<PeerConnection::Attached> PeerConnection::find(uint32_t attachment) {
+Result<const PeerConnection::Attached*> PeerConnection::find(uint32_t attachment) {
+  if (const auto known = routes_.find(attachment); known != routes_.end()) [[likely]]
+    return &known->second;
   MutexLock lock(mutex_);
   const auto at = attached_.find(attachment);
-  if (at != attached_.end()) return at->second;
+  if (at != attached_.end()) return &(routes_[attachment] = at->second);
   if (attachment != 0 && attachment < next_attachment_)
-    return Attached{};  // Detached; the peer does not know yet.
+    return nullptr;  // Detached; the peer does not know yet.
   return data_loss(fmt::format("a frame for attachment {}, which does not exist", attachment));
 }
 
 Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload) {
-  ASSIGN_OR_RETURN(const Attached attached, find(header.attachment));
-  if (!attached.inbox) return Status();
+  ASSIGN_OR_RETURN(const Attached* const found, find(header.attachment));
+  if (found == nullptr) return Status();
+  const Attached& attached = *found;
   switch (header.kind) {
     case FrameKind::kData:
     case FrameKind::kEvent: {
-      uint32_t returned_bytes = 0;
-      RETURN_IF_ERROR(attached.inbox->on_frame(*attached.source, header, payload, &returned_bytes));
-      if (returned_bytes == 0) return Status();
+      GateInbox::FrameOutcome outcome;
+      RETURN_IF_ERROR(attached.inbox->on_frame(*attached.source, header, payload, &outcome));
+      if (outcome.wake) woken_.push_back(attached.inbox);
+      if (outcome.returned_bytes == 0) return Status();
       MutexLock lock(mutex_);
-      credits_.push_back({header.attachment, header.producer, returned_bytes});
+      credits_.push_back({header.attachment, header.producer, outcome.returned_bytes});
       return Status();
     }
     case FrameKind::kProducersEnded: {
@@ -177,6 +192,7 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
 }
 
 void PeerConnection::on_closed(const Status& why) {
+  routes_.clear();
   lose(why.ok() ? unavailable("the peer closed the connection") : why);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -70,13 +71,21 @@ class PeerConnection final : public ConnectionHandler,
   bool is_closed();
   void lose(const Status& cause);
   Status on_frame(const FrameHeader& header, std::string_view payload);
-  Result<Attached> find(uint32_t attachment);
+  /// Null once it is detached; kDataLoss when it was never there.
+  Result<const Attached*> find(uint32_t attachment);
+  void wake_gates();
   void pump();
 
   const Options options_;
   uint32_t attempts_left_;  // With pause_ and frames_: used by one thread after the other.
   Duration pause_;
   FrameReader frames_;
+  // Of attached_, found before; dropped when something was detached. With woken_, the connection's
+  // thread's.
+  boost::unordered_flat_map<uint32_t, Attached> routes_;
+  uint64_t routes_detached_ = 0;
+  std::vector<std::shared_ptr<GateInbox>> woken_;  // By the bytes that are being read.
+  std::atomic<uint64_t> detached_ = 0;             // How many were.
 
   Mutex mutex_;
   std::shared_ptr<Connection> connection_ GUARDED_BY(mutex_);  // Null until connected.

@@ -42,11 +42,12 @@ void GateReader::add(uint32_t producer, Buffer buffer) {
 
 bool GateReader::absorb() {
   if (!options_.inbox->has_arrivals()) return false;
-  GateInbox::Arrivals arrivals = options_.inbox->take();
-  for (GateInbox::Arrived& arrived : arrivals.buffers)
+  options_.inbox->take(&arrivals_);
+  for (GateInbox::Arrived& arrived : arrivals_.buffers)
     add(arrived.producer, std::move(arrived.buffer));
-  for (const auto& partition : arrivals.ready) take_local(partition);
-  for (const ProducerSpan& span : arrivals.ended) ended_.add(span);
+  for (const auto& partition : arrivals_.ready) take_local(partition);
+  for (const ProducerSpan& span : arrivals_.ended) ended_.add(span);
+  arrivals_.clear();
   return true;
 }
 

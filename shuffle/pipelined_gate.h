@@ -65,6 +65,7 @@ class GateReader {
   std::vector<CreditReturn> credits_;
   uint64_t credit_bytes_ = 0;
   std::vector<Buffer> local_buffers_;
+  GateInbox::Arrivals arrivals_;  // Empty but inside absorb().
 };
 
 /// Reads partitions of the same process for a gate.

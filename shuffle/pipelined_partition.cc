@@ -1,6 +1,7 @@
 #include "shuffle/pipelined_partition.h"
 
 #include <cstring>
+#include <vector>
 
 #include "runtime/base/check.h"
 
@@ -49,11 +50,9 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
     return *existing;
   ++shared_.channels;  // See ChannelWriter::block_bytes_max.
   account_->raise_budget(shared_.channels * 4 * kSmallBlockBytes);
-  ChannelWriter& made = channels_.create(subpartition, &shared_, subpartition,
-                                         context_.index->create_channel(queues_, subpartition),
-                                         queues_->start_of(subpartition));
-  set_open_block(subpartition, made.open());
-  return made;
+  return channels_.create(subpartition, &shared_, make_open_block(subpartition), subpartition,
+                          context_.index->create_channel(queues_, subpartition),
+                          queues_->start_of(subpartition));
 }
 
 void PipelinedPartition::note_space() {
@@ -71,9 +70,9 @@ Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis tim
 void PipelinedPartition::end_record() {
   CHECK(current_ != nullptr);
   current_->end_record(timestamp_, encoder_.bytes());
-  if (!current_->listed && current_->has_unflushed()) {
+  if (!current_->listed && current_->has_block()) {
     current_->listed = true;
-    unflushed_.push_back(current_);
+    open_channels_.push_back(current_);
   }
   current_ = nullptr;
   if (!shared_.closed.empty()) hand_over();
@@ -84,23 +83,21 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
   CHECK(current_ == nullptr && kind != ElementKind::kRecord && kind != ElementKind::kEndOfData &&
         !ended_);
   const auto size = static_cast<uint32_t>(payload.size() + 1);
-  const std::shared_ptr<Block> event = Block::on_heap(
+  const BlockRef event = Block::on_heap(
       size, account_, (kEventChargeBytes + size) * static_cast<uint64_t>(subpartitions_));
   event->data()[0] = static_cast<char>(kind);
   std::memcpy(event->data() + 1, payload.data(), payload.size());
   for (uint32_t s = 0; s < subpartitions_; ++s) channel(s).append_event(kind, event, size);
   hand_over();
-  for (ChannelWriter* writer : unflushed_) writer->listed = false;
-  unflushed_.clear();
   note_space();
 }
 
 void PipelinedPartition::flush() {
-  for (ChannelWriter* writer : unflushed_) {
+  std::erase_if(open_channels_, [](ChannelWriter* writer) {
     writer->flush();
-    writer->listed = false;
-  }
-  unflushed_.clear();
+    writer->listed = writer->has_block();
+    return !writer->listed;
+  });
   hand_over();
 }
 
@@ -113,7 +110,12 @@ void PipelinedPartition::hand_over() {
 
 void PipelinedPartition::end_of_data() {
   if (ended_) return;
-  flush();
+  for (ChannelWriter* writer : open_channels_) {
+    writer->close();
+    writer->listed = false;
+  }
+  open_channels_.clear();
+  hand_over();
   ended_ = true;
   context_.index->end_partition(queues_);
 }
@@ -133,7 +135,7 @@ void PipelinedPartition::release() {
   context_.index->remove_partition(queues_);
   channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
   shared_.closed.clear();
-  unflushed_.clear();
+  open_channels_.clear();
   if (context_.on_release) context_.on_release();
 }
 

@@ -30,7 +30,7 @@ class PipelinedPartition final : public ResultPartition {
   void end_record() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
   void flush() override;
-  bool has_unflushed() const override { return !unflushed_.empty(); }
+  bool wants_flush() const override { return !open_channels_.empty(); }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return shared_.records; }
@@ -48,8 +48,7 @@ class PipelinedPartition final : public ResultPartition {
   const std::shared_ptr<PartitionQueues> queues_;
   ChannelWriter::Shared shared_;
   SparseArray<ChannelWriter> channels_;
-  std::vector<ChannelWriter*>
-      unflushed_;  // Those with an open block that holds something, and some without.
+  std::vector<ChannelWriter*> open_channels_;  // Those with a block, and some without.
   std::vector<ReaderCall> calls_;
 
   Encoder encoder_;

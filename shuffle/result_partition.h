@@ -71,10 +71,11 @@ class ResultPartition : public RecordOutput {
   /// An event to all consumers, behind what was written before. Not for kEndOfData.
   virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
 
-  /// Hands over all open buffers with bytes in them; only channels with unflushed bytes are
-  /// visited.
+  /// Hands over what was written since the last flush. Visits only channels with memory; those in
+  /// which nothing was written since give it back.
   virtual void flush() = 0;
-  virtual bool has_unflushed() const = 0;
+  /// False when flush() has nothing to do.
+  virtual bool wants_flush() const = 0;
 
   /// flush(), then the end of data for every consumer, travelling as a range.
   virtual void end_of_data() = 0;

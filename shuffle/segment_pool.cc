@@ -30,6 +30,7 @@ SegmentPool::SegmentPool(uint64_t bytes) {
   CHECK(count < kNone);
   if (count == 0) return;
   memory_.reset(static_cast<char*>(::operator new(count* kLargeBlockBytes, kAlignment)));
+  total_bytes_ = count * kLargeBlockBytes;
   segments_.resize(count);
   free_segments_.reserve(count);
   for (uint64_t i = count; i-- > 0;) free_segments_.push_back(static_cast<uint32_t>(i));
@@ -63,39 +64,56 @@ void SegmentPool::unlink(uint32_t index) {
   if (segment.next != kNone) segments_[segment.next].previous = segment.previous;
 }
 
-char* SegmentPool::allocate(uint32_t block_bytes) {
+void SegmentPool::cut(uint32_t index, uint32_t block_bytes) {
+  Segment& segment = segments_[index];
+  const uint32_t count = kLargeBlockBytes / block_bytes;
+  if (segment.blocks_made < count) {
+    segment.blocks = std::make_unique<Block[]>(count);
+    segment.blocks_made = count;
+  }
+  segment.block_bytes = block_bytes;
+  segment.free_blocks = all_blocks(block_bytes);
+  char* data = memory_.get() + static_cast<uint64_t>(index) * kLargeBlockBytes;
+  for (uint32_t i = 0; i < count; ++i, data += block_bytes) {
+    segment.blocks[i].pool_ = this;
+    segment.blocks[i].data_ = data;
+    segment.blocks[i].capacity_ = block_bytes;
+  }
+  link(index);
+}
+
+Block* SegmentPool::allocate(uint32_t block_bytes) {
   MutexLock lock(mutex_);
   uint32_t index = list_of(block_bytes).first;
   if (index == kNone) {
     if (free_segments_.empty()) return nullptr;
     index = free_segments_.back();
     free_segments_.pop_back();
-    segments_[index].block_bytes = block_bytes;
-    segments_[index].free_blocks = all_blocks(block_bytes);
-    link(index);
+    cut(index, block_bytes);
   }
+  if (blocks_held_++ == 0) self_ = shared_from_this();
   Segment& segment = segments_[index];
   const int block = std::countr_zero(segment.free_blocks);
   segment.free_blocks &= segment.free_blocks - 1;
   if (segment.free_blocks == 0) unlink(index);
-  return memory_.get() + static_cast<uint64_t>(index) * kLargeBlockBytes +
-         static_cast<uint64_t>(block) * block_bytes;
+  return &segment.blocks[static_cast<size_t>(block)];
 }
 
-void SegmentPool::free(char* block) {
+void SegmentPool::free(Block* block) {
+  std::shared_ptr<SegmentPool> last;
   MutexLock lock(mutex_);
-  const uint64_t offset = static_cast<uint64_t>(block - memory_.get());
-  const auto index = static_cast<uint32_t>(offset / kLargeBlockBytes);
-  CHECK(index < segments_.size());
+  const auto index = static_cast<uint64_t>(block->data_ - memory_.get()) / kLargeBlockBytes;
+  CHECK(block->pool_ == this && index < segments_.size());
   Segment& segment = segments_[index];
-  const uint64_t bit = uint64_t{1} << (offset % kLargeBlockBytes / segment.block_bytes);
+  const uint64_t bit = uint64_t{1} << (block - segment.blocks.get());
   CHECK((segment.free_blocks & bit) == 0);
-  if (segment.free_blocks == 0) link(index);
+  if (segment.free_blocks == 0) link(static_cast<uint32_t>(index));
   segment.free_blocks |= bit;
+  if (--blocks_held_ == 0) last = std::move(self_);
   if (segment.free_blocks != all_blocks(segment.block_bytes)) return;
-  unlink(index);
+  unlink(static_cast<uint32_t>(index));
   segment.free_blocks = 0;
-  free_segments_.push_back(index);
+  free_segments_.push_back(static_cast<uint32_t>(index));
 }
 
 uint64_t SegmentPool::free_bytes() const {

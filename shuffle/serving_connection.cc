@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/log.h"
 
 namespace freshet {
 
 namespace {
 
-constexpr size_t kSendBuffersMax = 64;
-constexpr uint64_t kSendBytesMax = 256u << 10;
 constexpr uint64_t kTurnBytes = kLargeBlockBytes;
-constexpr uint32_t kCopiedBytesMax = 512;  // Cheaper to copy beside the header than to gather.
+constexpr size_t kTurnsMax = 64;  // Taken from the queue at once.
 
 /// Takes as long whatever the difference.
 bool equal_secrets(std::string_view given, std::string_view expected) {
@@ -26,14 +26,25 @@ bool equal_secrets(std::string_view given, std::string_view expected) {
 }  // namespace
 
 /// One attachment of the peer, as partitions see it.
-class ServingConnection::Reader final : public ChannelReader {
+class ServingConnection::Reader final : public ChannelReader,
+                                        public std::enable_shared_from_this<Reader> {
  public:
-  Reader(std::weak_ptr<ServingConnection> connection, uint32_t id, Attachment attachment)
-      : connection_(std::move(connection)), id_(id), attachment_(std::move(attachment)) {}
+  Reader(const std::shared_ptr<ServingConnection>& connection, uint32_t id, Attachment attachment)
+      : connection_(connection),
+        hub_(connection.get()),
+        id_(id),
+        attachment_(std::move(attachment)) {}
+
+  uint32_t id() const { return id_; }
 
   const Attachment& attachment() const override { return attachment_; }
   void on_ready(const std::shared_ptr<PartitionQueues>& partition) override {
-    if (auto connection = connection_.lock()) connection->channel_ready(id_, partition);
+    const ReaderCall call{ReaderCall::Kind::kReady, shared_from_this(), partition, Status()};
+    on_all_ready({&call, 1});
+  }
+  const void* hub() const override { return hub_; }
+  void on_all_ready(std::span<const ReaderCall> calls) override {
+    if (auto connection = connection_.lock()) connection->channels_ready(calls);
   }
   void on_ended(uint32_t producer) override {
     if (auto connection = connection_.lock()) connection->producer_ended(id_, producer);
@@ -45,6 +56,7 @@ class ServingConnection::Reader final : public ChannelReader {
 
  private:
   const std::weak_ptr<ServingConnection> connection_;
+  const void* const hub_;
   const uint32_t id_;
   const Attachment attachment_;
 };
@@ -97,13 +109,14 @@ Status ServingConnection::on_frame(const FrameHeader& header, std::string_view p
 
 Status ServingConnection::on_attach(uint32_t attachment, std::string_view payload) {
   ASSIGN_OR_RETURN(Attachment wanted, decode_attach(payload));
-  auto reader = std::make_shared<Reader>(weak_from_this(), attachment, std::move(wanted));
+  auto reader = std::make_shared<Reader>(shared_from_this(), attachment, std::move(wanted));
   {
     MutexLock lock(mutex_);
     if (closed_) return Status();
-    if (!served_.try_emplace(attachment, Served{reader, {}, {}}).second) {
-      return data_loss(fmt::format("attachment {} twice", attachment));
-    }
+    std::unique_ptr<Served>& served = served_[attachment];
+    if (served) return data_loss(fmt::format("attachment {} twice", attachment));
+    served = std::make_unique<Served>();
+    served->reader = reader;
   }
   const Status status = context_.index->attach(reader);
   if (!status.ok()) {
@@ -113,23 +126,26 @@ Status ServingConnection::on_attach(uint32_t attachment, std::string_view payloa
   return Status();
 }
 
+ServingConnection::Served* ServingConnection::find(uint32_t attachment) {
+  const auto at = served_.find(attachment);
+  return at == served_.end() ? nullptr : at->second.get();
+}
+
 Status ServingConnection::on_credit(std::string_view payload) {
   ASSIGN_OR_RETURN(const std::vector<CreditReturn> credits, decode_credit(payload));
   {
     MutexLock lock(mutex_);
     for (const CreditReturn& credit : credits) {
-      const auto served = served_.find(credit.attachment);
-      if (served == served_.end()) continue;  // Detached meanwhile.
-      const auto at = served->second.channels.find(credit.producer);
-      if (at == served->second.channels.end()) continue;  // Lost meanwhile.
-      Channel& channel = at->second;
+      Served* const served = find(credit.attachment);
+      if (served == nullptr) continue;  // Detached meanwhile.
+      const auto at = served->channels.find(credit.producer);
+      if (at == served->channels.end()) continue;  // Lost meanwhile.
+      Channel& channel = *at->second;
       channel.credit_bytes += credit.bytes;
-      if (channel.credit_bytes > served->second.reader->attachment().credit_bytes) {
+      if (channel.credit_bytes > served->reader->attachment().credit_bytes) {
         return data_loss(fmt::format("more credit for producer {} than was used", credit.producer));
       }
-      if (channel.next_charge != 0 && channel.next_charge <= channel.credit_bytes) {
-        list(credit.attachment, credit.producer, &channel);
-      }
+      if (channel.next_charge != 0 && channel.next_charge <= channel.credit_bytes) list(&channel);
     }
   }
   pump();
@@ -137,15 +153,17 @@ Status ServingConnection::on_credit(std::string_view payload) {
 }
 
 void ServingConnection::on_detach(uint32_t attachment) {
-  Served removed;
+  std::shared_ptr<Reader> removed;
+  Dropped dropped;
   {
     MutexLock lock(mutex_);
     const auto at = served_.find(attachment);
     if (at == served_.end()) return;
-    removed = std::move(at->second);
+    removed = at->second->reader;
+    for (auto& [producer, channel] : at->second->channels) remove(std::move(channel), &dropped);
     served_.erase(at);
   }
-  context_.index->detach(*removed.reader);
+  context_.index->detach(*removed);
 }
 
 void ServingConnection::on_sent() {
@@ -158,15 +176,24 @@ void ServingConnection::on_sent() {
 }
 
 void ServingConnection::on_closed(const Status& why) {
-  std::map<uint32_t, Served> removed;
+  std::vector<std::shared_ptr<Reader>> removed;
+  Dropped dropped;
   {
     MutexLock lock(mutex_);
     closed_ = true;
-    removed.swap(served_);
-    ready_.clear();
+    for (auto& [attachment, served] : served_) {
+      removed.push_back(served->reader);
+      for (auto& [producer, channel] : served->channels) remove(std::move(channel), &dropped);
+    }
+    served_.clear();
+    for (Channel* channel : std::exchange(ready_, {})) {
+      channel->listed = false;
+      drop_if_done(channel, &dropped);
+    }
     with_ends_.clear();
   }
-  for (const auto& [id, served] : removed) context_.index->detach(*served.reader);
+  std::ranges::sort(removed, {}, &Reader::id);
+  for (const auto& reader : removed) context_.index->detach(*reader);
   if (why.code() == StatusCode::kDataLoss || why.code() == StatusCode::kInvalidArgument) {
     LOG_WARN("data_connection_refused",
              {{"peer", connection_->remote_address().to_string()}, {"cause", why}});
@@ -174,56 +201,73 @@ void ServingConnection::on_closed(const Status& why) {
   if (context_.on_closed) context_.on_closed();
 }
 
-void ServingConnection::list(uint32_t attachment, uint32_t producer, Channel* channel) {
+void ServingConnection::list(Channel* channel) {
   channel->next_charge = 0;
   if (channel->listed) return;
   channel->listed = true;
-  ready_.push_back({attachment, producer});
+  ready_.push_back(channel);
 }
 
-void ServingConnection::channel_ready(uint32_t attachment,
-                                      const std::shared_ptr<PartitionQueues>& partition) {
+void ServingConnection::remove(std::unique_ptr<Channel> channel, Dropped* dropped) {
+  channel->gone = true;
+  (channel->listed || channel->in_turn ? gone_ : *dropped).push_back(std::move(channel));
+}
+
+void ServingConnection::drop_if_done(Channel* channel, Dropped* dropped) {
+  if (!channel->gone || channel->listed || channel->in_turn) return;
+  const auto at = std::ranges::find(gone_, channel, &std::unique_ptr<Channel>::get);
+  dropped->push_back(std::move(*at));
+  gone_.erase(at);
+}
+
+void ServingConnection::channels_ready(std::span<const ReaderCall> calls) {
   {
     MutexLock lock(mutex_);
-    const auto at = served_.find(attachment);
-    if (at == served_.end()) return;
-    const auto [channel, is_new] = at->second.channels.try_emplace(partition->producer());
-    if (is_new) {
-      channel->second.partition = partition;
-      channel->second.credit_bytes = at->second.reader->attachment().credit_bytes;
-    }
-    list(attachment, partition->producer(), &channel->second);
+    for (const ReaderCall& call : calls) add_ready(call);
   }
   pump();
 }
 
-void ServingConnection::add_ended(uint32_t attachment, Served* served, uint32_t producer) {
-  if (served->ended.empty()) with_ends_.push_back(attachment);
+void ServingConnection::add_ready(const ReaderCall& call) {
+  Served* const served = find(static_cast<const Reader&>(*call.reader).id());
+  if (served == nullptr) return;
+  std::unique_ptr<Channel>& channel = served->channels[call.partition->producer()];
+  if (!channel) {
+    channel = std::make_unique<Channel>();
+    channel->producer = call.partition->producer();
+    channel->reader = served->reader;
+    channel->partition = call.partition;
+    channel->credit_bytes = served->reader->attachment().credit_bytes;
+  }
+  list(channel.get());
+}
+
+void ServingConnection::add_ended(Served* served, uint32_t producer) {
+  if (served->ended.empty()) with_ends_.push_back(served->reader->id());
   served->ended.add({producer, producer + 1});
 }
 
 void ServingConnection::producer_ended(uint32_t attachment, uint32_t producer) {
   {
     MutexLock lock(mutex_);
-    const auto at = served_.find(attachment);
-    if (at == served_.end()) return;
-    add_ended(attachment, &at->second, producer);
+    Served* const served = find(attachment);
+    if (served == nullptr) return;
+    add_ended(served, producer);
   }
   pump();
 }
 
 void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
-  std::vector<Channel> removed;
+  Dropped dropped;
   {
     MutexLock lock(mutex_);
-    const auto at = served_.find(attachment);
-    if (at == served_.end()) return;
-    auto& channels = at->second.channels;
-    auto channel = channels.lower_bound(loss.producers.begin);
-    while (channel != channels.end() && channel->first < loss.producers.end) {
-      removed.push_back(std::move(channel->second));
-      channel = channels.erase(channel);
-    }
+    Served* const served = find(attachment);
+    if (served == nullptr) return;
+    boost::unordered::erase_if(served->channels, [&](auto& entry) {
+      if (entry.first < loss.producers.begin || entry.first >= loss.producers.end) return false;
+      remove(std::move(entry.second), &dropped);
+      return true;
+    });
     append_attach_reply(attachment, loss, &replies_);
   }
   pump();
@@ -240,12 +284,10 @@ void ServingConnection::pump() {
     sending_ = true;
   }
   while (true) {
-    std::string control;
-    std::vector<OutgoingFrame> frames;
-    gather(&control, &frames);
-    if (!control.empty() || !frames.empty()) {
+    std::vector<OutgoingBytes> pieces = gather();
+    if (!pieces.empty()) {
       context_.unconfirmed_sends->fetch_add(1);
-      connection_->send(to_pieces(std::move(control), std::move(frames)));
+      connection_->send(std::move(pieces));
       return;
     }
     MutexLock lock(mutex_);
@@ -256,73 +298,88 @@ void ServingConnection::pump() {
   }
 }
 
-void ServingConnection::gather(std::string* control, std::vector<OutgoingFrame>* frames) {
+std::vector<OutgoingBytes> ServingConnection::gather() {
   // Ends first: what they stand behind was gathered before they were added.
-  take_control(control);
-  uint64_t bytes = 0;
-  Turn turn;
-  std::shared_ptr<Reader> reader;
-  std::shared_ptr<PartitionQueues> partition;
-  uint64_t credit = 0;
-  std::vector<Buffer> buffers;
-  while (frames->size() < kSendBuffersMax && bytes < kSendBytesMax &&
-         next_turn(&turn, &reader, &partition, &credit)) {
-    const PartitionQueues::Taken taken = partition->take(
-        reader->attachment().subpartition, reader.get(), credit, kTurnBytes, &buffers);
-    for (Buffer& buffer : buffers) {
-      FrameHeader header;
-      header.payload_bytes = buffer.size;
-      header.kind = buffer.event ? FrameKind::kEvent : FrameKind::kData;
-      header.flags = buffer.flags;
-      header.block_class = static_cast<uint16_t>(buffer.charge() / kFrameCreditUnitBytes);
-      header.attachment = turn.attachment;
-      header.producer = turn.producer;
-      header.producer_attempt = partition->attempt();
-      header.elements_started = buffer.elements_started;
-      header.first_element = buffer.first_element;
-      header.hash = buffer.hash;
-      header.gate = buffer.gate;
-      bytes += kFrameHeaderBytes + buffer.size;
-      frames->push_back({header, std::move(buffer)});
+  std::string control;
+  take_control(&control);
+  batch_.begin(std::move(control));
+  while (!batch_.is_full()) {
+    begin_turns();
+    if (turns_.empty()) break;
+    for (Turn& turn : turns_) {
+      if (batch_.is_full()) break;
+      take_turn(&turn);
     }
-    buffers.clear();
-    after_turn(turn, taken);
+    end_turns();
   }
+  return batch_.take();
 }
 
-bool ServingConnection::next_turn(Turn* turn, std::shared_ptr<Reader>* reader,
-                                  std::shared_ptr<PartitionQueues>* partition, uint64_t* credit) {
+void ServingConnection::begin_turns() {
+  Dropped dropped;
   MutexLock lock(mutex_);
-  while (!ready_.empty()) {
-    *turn = ready_.front();
+  while (!ready_.empty() && turns_.size() < kTurnsMax) {
+    Channel* const channel = ready_.front();
     ready_.pop_front();
-    const auto served = served_.find(turn->attachment);
-    if (served == served_.end()) continue;
-    const auto channel = served->second.channels.find(turn->producer);
-    if (channel == served->second.channels.end()) continue;
-    channel->second.listed = false;  // Before taking: what comes meanwhile lists it again.
-    *reader = served->second.reader;
-    *partition = channel->second.partition;
-    *credit = channel->second.credit_bytes;
-    return true;
+    channel->listed = false;  // Before taking: what comes meanwhile lists it again.
+    if (channel->gone) {
+      drop_if_done(channel, &dropped);
+      continue;
+    }
+    channel->in_turn = true;
+    turns_.push_back(Turn{channel, channel->credit_bytes, false, {}});
   }
-  return false;
 }
 
-void ServingConnection::after_turn(const Turn& turn, const PartitionQueues::Taken& taken) {
+void ServingConnection::take_turn(Turn* turn) {
+  const Channel& channel = *turn->channel;
+  PartitionQueues& partition = *channel.partition;
+  turn->done = true;
+  turn->taken = partition.take(channel.reader->attachment().subpartition, channel.reader.get(),
+                               turn->credit_bytes, kTurnBytes, &buffers_);
+  for (Buffer& buffer : buffers_) {
+    FrameHeader header;
+    header.payload_bytes = buffer.size;
+    header.kind = buffer.event ? FrameKind::kEvent : FrameKind::kData;
+    header.flags = buffer.flags;
+    header.block_class = static_cast<uint16_t>(buffer.charge() / kFrameCreditUnitBytes);
+    header.attachment = channel.reader->id();
+    header.producer = channel.producer;
+    header.producer_attempt = partition.attempt();
+    header.elements_started = buffer.elements_started;
+    header.first_element = buffer.first_element;
+    header.hash = buffer.hash;
+    header.gate = buffer.gate;
+    batch_.add(header, std::move(buffer));
+  }
+  buffers_.clear();
+}
+
+void ServingConnection::end_turns() {
+  Dropped dropped;
   MutexLock lock(mutex_);
-  const auto served = served_.find(turn.attachment);
-  if (served == served_.end()) return;
-  if (taken.ended) add_ended(turn.attachment, &served->second, turn.producer);
-  const auto at = served->second.channels.find(turn.producer);
-  if (at == served->second.channels.end()) return;
-  Channel& channel = at->second;
-  channel.credit_bytes -= taken.charged_bytes;  // Only this thread takes, so there was as much.
-  if (!taken.more) return;
-  if (taken.next_charge <= channel.credit_bytes) {
-    list(turn.attachment, turn.producer, &channel);
+  for (const Turn& turn : turns_) {
+    turn.channel->in_turn = false;
+    if (turn.channel->gone) {
+      drop_if_done(turn.channel, &dropped);
+    } else {
+      end_turn(turn);
+    }
+  }
+  turns_.clear();
+}
+
+void ServingConnection::end_turn(const Turn& turn) {
+  Channel& channel = *turn.channel;
+  if (!turn.done) return list(&channel);
+  if (turn.taken.ended) add_ended(find(channel.reader->id()), channel.producer);
+  channel.credit_bytes -=
+      turn.taken.charged_bytes;  // Only this thread takes, so there was as much.
+  if (!turn.taken.more) return;
+  if (turn.taken.next_charge <= channel.credit_bytes) {
+    list(&channel);
   } else if (!channel.listed) {
-    channel.next_charge = taken.next_charge;
+    channel.next_charge = turn.taken.next_charge;
   }
 }
 
@@ -330,42 +387,12 @@ void ServingConnection::take_control(std::string* control) {
   MutexLock lock(mutex_);
   control->swap(replies_);
   for (const uint32_t attachment : with_ends_) {
-    const auto at = served_.find(attachment);
-    if (at == served_.end()) continue;
-    append_producers_ended(attachment, at->second.ended.spans(), control);
-    at->second.ended.clear();
+    Served* const served = find(attachment);
+    if (served == nullptr) continue;
+    append_producers_ended(attachment, served->ended.spans(), control);
+    served->ended.clear();
   }
   with_ends_.clear();
-}
-
-std::vector<OutgoingBytes> ServingConnection::to_pieces(std::string control,
-                                                        std::vector<OutgoingFrame> frames) {
-  size_t size = control.size();
-  for (const OutgoingFrame& frame : frames) {
-    size += kFrameHeaderBytes + (frame.buffer.size <= kCopiedBytesMax ? frame.buffer.size : 0);
-  }
-  const std::shared_ptr<char[]> arena = std::make_shared_for_overwrite<char[]>(size);
-  std::vector<OutgoingBytes> pieces;
-  char* begin = arena.get();
-  char* at = begin;
-  const auto cut = [&] {
-    if (at != begin) pieces.push_back({{begin, static_cast<size_t>(at - begin)}, arena});
-    begin = at;
-  };
-  at = std::copy(control.begin(), control.end(), at);
-  for (OutgoingFrame& frame : frames) {
-    frame.header.encode_to(at);
-    at += kFrameHeaderBytes;
-    const std::string_view bytes = frame.buffer.bytes();
-    if (bytes.size() <= kCopiedBytesMax) {
-      at = std::copy(bytes.begin(), bytes.end(), at);
-    } else {
-      cut();
-      pieces.push_back({bytes, std::move(frame.buffer.block)});
-    }
-  }
-  cut();
-  return pieces;
 }
 
 }  // namespace freshet

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/dataset_index.h"
+#include "shuffle/send_batch.h"
 
 namespace freshet {
 
@@ -49,27 +51,32 @@ class ServingConnection final : public ConnectionHandler,
   class Reader;
 
   struct Channel {
+    uint32_t producer = 0;
+    std::shared_ptr<Reader> reader;
     std::shared_ptr<PartitionQueues> partition;
     uint64_t credit_bytes = 0;
     uint32_t next_charge = 0;  // What it waits for credit for; 0: it does not.
     bool listed = false;       // In ready_.
+    bool in_turn = false;      // In turns_.
+    bool gone = false;         // Not served any more; kept in gone_ while listed or in turn.
   };
   struct Served {
     std::shared_ptr<Reader> reader;
-    std::map<uint32_t, Channel> channels;  // By producer; only those that had something.
-    ProducerSet ended;                     // Not sent yet.
+    // By producer; only those that had something.
+    boost::unordered_flat_map<uint32_t, std::unique_ptr<Channel>> channels;
+    ProducerSet ended;  // Not sent yet.
   };
   struct Turn {
-    uint32_t attachment = 0;
-    uint32_t producer = 0;
+    Channel* channel = nullptr;
+    uint64_t credit_bytes = 0;
+    bool done = false;
+    PartitionQueues::Taken taken;
   };
-  struct OutgoingFrame {
-    FrameHeader header;
-    Buffer buffer;
-  };
+  /// What is dropped once no lock is held.
+  using Dropped = std::vector<std::unique_ptr<Channel>>;
 
   // From readers, on any thread.
-  void channel_ready(uint32_t attachment, const std::shared_ptr<PartitionQueues>& partition);
+  void channels_ready(std::span<const ReaderCall> calls);
   void producer_ended(uint32_t attachment, uint32_t producer);
   void channels_lost(uint32_t attachment, const Loss& loss);
 
@@ -82,24 +89,34 @@ class ServingConnection final : public ConnectionHandler,
 
   void pump();
   bool has_work() const REQUIRES(mutex_);
-  void gather(std::string* control, std::vector<OutgoingFrame>* frames);
-  bool next_turn(Turn* turn, std::shared_ptr<Reader>* reader,
-                 std::shared_ptr<PartitionQueues>* partition, uint64_t* credit);
-  void after_turn(const Turn& turn, const PartitionQueues::Taken& taken);
+  /// What is to be sent next, as far as it is good to send at once.
+  std::vector<OutgoingBytes> gather();
   void take_control(std::string* control);
-  void list(uint32_t attachment, uint32_t producer, Channel* channel) REQUIRES(mutex_);
-  void add_ended(uint32_t attachment, Served* served, uint32_t producer) REQUIRES(mutex_);
-  static std::vector<OutgoingBytes> to_pieces(std::string control,
-                                              std::vector<OutgoingFrame> frames);
+  Served* find(uint32_t attachment) REQUIRES(mutex_);
+  void begin_turns();
+  void take_turn(Turn* turn);
+  void end_turns();
+  void end_turn(const Turn& turn) REQUIRES(mutex_);
+  void add_ready(const ReaderCall& call) REQUIRES(mutex_);
+  void list(Channel* channel) REQUIRES(mutex_);
+  void remove(std::unique_ptr<Channel> channel, Dropped* dropped) REQUIRES(mutex_);
+  void drop_if_done(Channel* channel, Dropped* dropped) REQUIRES(mutex_);
+  void add_ended(Served* served, uint32_t producer) REQUIRES(mutex_);
 
   const std::shared_ptr<Connection> connection_;
   const Context context_;
   FrameReader frames_;                 // Connection's thread.
   std::atomic<bool> greeted_ = false;  // Set once, there.
 
+  // Of whoever gathers: one at a time, while sending_.
+  std::vector<Turn> turns_;
+  std::vector<Buffer> buffers_;
+  SendBatch batch_;
+
   Mutex mutex_;
-  std::map<uint32_t, Served> served_ GUARDED_BY(mutex_);
-  std::deque<Turn> ready_ GUARDED_BY(mutex_);
+  boost::unordered_flat_map<uint32_t, std::unique_ptr<Served>> served_ GUARDED_BY(mutex_);
+  std::deque<Channel*> ready_ GUARDED_BY(mutex_);
+  Dropped gone_ GUARDED_BY(mutex_);
   std::vector<uint32_t> with_ends_ GUARDED_BY(mutex_);  // Attachments whose `ended` is not empty.
   std::string replies_ GUARDED_BY(mutex_);
   bool sending_ GUARDED_BY(mutex_) = false;  // From gathering to on_sent().

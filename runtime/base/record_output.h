@@ -52,21 +52,23 @@ class RecordOutput {
   }
 
  protected:
-  /// `open` stays where it is as long as the output.
-  void set_open_block(uint32_t channel, OpenBlock* open) {
+  /// A channel's; it stays where it is as long as the output.
+  OpenBlock* make_open_block(uint32_t channel) {
     auto& page = pages_[channel / kPage];
     if (!page) page = std::make_unique<Page>();
-    (*page)[channel % kPage] = open;
+    return &(*page)[channel % kPage];
   }
 
  private:
   static constexpr size_t kPage = 64;
-  using Page = std::array<OpenBlock*, kPage>;
+  // In place, so that going through the channels in turn is going through memory.
+  using Page = std::array<OpenBlock, kPage>;
 
+  /// Null when none was made near it.
   OpenBlock* open_block(uint32_t channel) const {
     const size_t index = channel / kPage;
     if (index >= pages_.size() || !pages_[index]) return nullptr;
-    return (*pages_[index])[channel % kPage];
+    return &(*pages_[index])[channel % kPage];
   }
 
   template <class Encode>
@@ -74,15 +76,16 @@ class RecordOutput {
                       Encode&& encode) {
     const bool timed = timestamp != kNoTimestamp;
     char* at = open.cursor;
-    if (open.end - at < static_cast<ptrdiff_t>(kTimestampBytes + 1 + kSmallRecordBytes) ||
-        timed != open.timestamps || !open.small)
+    const size_t payload_max = fixed_size == 0 ? kSmallRecordBytes : fixed_size;
+    if (open.end - at < static_cast<ptrdiff_t>(kTimestampBytes + 1 + payload_max) ||
+        timed != open.timestamps || (fixed_size == 0 && !open.small))
       return false;
     if (timed) {
       std::memcpy(at, &timestamp, kTimestampBytes);
       at += kTimestampBytes;
     }
     char* const payload = fixed_size == 0 ? at + 1 : at;
-    encoder_.start(payload, payload + kSmallRecordBytes);
+    encoder_.start(payload, payload + payload_max);
     encode(encoder_);
     const std::string_view bytes = encoder_.bytes();
     if (bytes.data() != payload) return false;

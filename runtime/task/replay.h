@@ -57,7 +57,7 @@ class CapturePartition final : public ResultPartition {
   void end_record() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
   void flush() override { unflushed_ = false; }
-  bool has_unflushed() const override { return unflushed_; }
+  bool wants_flush() const override { return unflushed_; }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return records_; }

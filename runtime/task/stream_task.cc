@@ -430,7 +430,7 @@ bool StreamTask::fail_by_status() {
 
 void StreamTask::flush_by_time() {
   for (Output& output : outputs_) {
-    if (output.timeout_ms != kNeverFlushedByTime && output.partition->has_unflushed())
+    if (output.timeout_ms != kNeverFlushedByTime && output.partition->wants_flush())
       output.partition->flush();
   }
 }
@@ -438,7 +438,7 @@ void StreamTask::flush_by_time() {
 void StreamTask::flush_immediate() {
   bool wants_flush = false;
   for (Output& output : outputs_) {
-    if (!output.partition->has_unflushed()) continue;
+    if (!output.partition->wants_flush()) continue;
     if (output.flush_every_step) {
       output.partition->flush();
     } else {

@@ -67,7 +67,7 @@ class RecordingPartition final : public ResultPartition {
     partition_->broadcast_event(kind, payload);
   }
   void flush() override { partition_->flush(); }
-  bool has_unflushed() const override { return partition_->has_unflushed(); }
+  bool wants_flush() const override { return partition_->wants_flush(); }
   void end_of_data() override { partition_->end_of_data(); }
   std::vector<ChannelPosition> positions() const override { return partition_->positions(); }
   uint64_t records_written() const override { return partition_->records_written(); }

@@ -10,10 +10,10 @@ namespace {
 /// One channel with one block; what does not go there goes the long way.
 class OneBlock final : public RecordOutput {
  public:
-  explicit OneBlock(size_t size) : RecordOutput(200), block_(size, '\0') {
+  explicit OneBlock(size_t size)
+      : RecordOutput(200), open(*make_open_block(130)), block_(size, '\0') {
     open.cursor = block_.data();
     open.end = block_.data() + block_.size();
-    set_open_block(130, &open);
   }
   Encoder& begin_record(uint32_t channel, EpochMillis timestamp) override {
     long_way.push_back({channel, timestamp});
@@ -30,7 +30,7 @@ class OneBlock final : public RecordOutput {
           [&](Encoder& encoder) { encoder.write(payload.data(), payload.size()); });
   }
 
-  OpenBlock open;
+  OpenBlock& open;
   std::vector<std::pair<uint32_t, EpochMillis>> long_way;
   std::string last;
 

@@ -59,7 +59,16 @@ class GateInboxTest : public ::testing::Test {
   }
 
   Status give(const FrameHeader& header, const std::string& payload) {
-    return inbox_->on_frame(*source_, header, payload, &returned_at_once_);
+    return give(*source_, header, payload);
+  }
+
+  Status give(const GateInbox::Source& source, const FrameHeader& header,
+              const std::string& payload) {
+    GateInbox::FrameOutcome outcome;
+    const Status status = inbox_->on_frame(source, header, payload, &outcome);
+    if (outcome.wake) inbox_->wake();
+    returned_at_once_ = outcome.returned_bytes;
+    return status;
   }
 
   Status give(uint32_t producer, uint64_t first, uint32_t count) {
@@ -206,7 +215,7 @@ TEST_F(GateInboxTest, GoesOnWithAnotherSourceBehindWhatWasTaken) {
   std::string payload;
   FrameHeader header = frame(1, 1, 4, &payload);
   header.producer_attempt = 3;
-  ASSERT_TRUE(inbox_->on_frame(*next, header, payload, &returned_at_once_).ok());
+  ASSERT_TRUE(give(*next, header, payload).ok());
   EXPECT_EQ(take_all(), 3u + 4u);
   EXPECT_EQ(reader_->positions().at(0).elements, 5u);
   inbox_->on_source_lost(*source_, unavailable("cut"));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shuffle/block.h"
+#include "shuffle/segment_pool.h"
 
 namespace freshet {
 namespace {
@@ -29,8 +29,8 @@ TEST(MemoryAccountTest, OwesHeapBlocksOnceTheyAreHandedOver) {
   int woken = 0;
   auto account = std::make_shared<MemoryAccount>(1u << 20, [&] { ++woken; });
   auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
-  auto from_pool = Block::allocate(pool, kLargeBlockBytes, account);
-  auto from_heap = Block::allocate(pool, kLargeBlockBytes, account);
+  auto from_pool = Block::allocate(*pool, kLargeBlockBytes, account);
+  auto from_heap = Block::allocate(*pool, kLargeBlockBytes, account);
   from_pool->hand_over();
   EXPECT_TRUE(account->available());
   from_heap->hand_over();

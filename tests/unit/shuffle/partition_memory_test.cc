@@ -60,7 +60,19 @@ TEST_F(PartitionMemoryTest, StaysAvailableWhateverManyChannelsHaveOpen) {
     for (uint32_t s = 0; s < 3000; ++s) write(*partition, s, 10);
     EXPECT_TRUE(partition->available());
   }
-  EXPECT_TRUE(partition->has_unflushed());
+  EXPECT_TRUE(partition->wants_flush());
+  partition->release();
+}
+
+TEST_F(PartitionMemoryTest, GivesBackTheMemoryOfIdleChannelsAtTheNextFlush) {
+  auto partition = this->partition(0, 100);
+  for (uint32_t s = 0; s < 100; ++s) write(*partition, s, 10);
+  partition->flush();
+  write(*partition, 7, 10);
+  EXPECT_TRUE(partition->wants_flush());
+  partition->flush();  // The other 99 had nothing.
+  partition->flush();
+  EXPECT_FALSE(partition->wants_flush());
   partition->release();
 }
 

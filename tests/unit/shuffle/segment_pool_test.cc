@@ -12,38 +12,45 @@ namespace freshet {
 namespace {
 
 TEST(SegmentPoolTest, CutsASegmentIntoBlocksOfOneSize) {
-  SegmentPool pool(2 * kLargeBlockBytes);
+  auto shared_pool = std::make_shared<SegmentPool>(2 * kLargeBlockBytes);
+  SegmentPool& pool = *shared_pool;
   EXPECT_EQ(pool.total_bytes(), 2 * kLargeBlockBytes);
-  std::set<char*> blocks;
-  for (int i = 0; i < 64; ++i) blocks.insert(pool.allocate(kSmallBlockBytes));
-  EXPECT_EQ(blocks.size(), 64u);
-  EXPECT_EQ(*blocks.rbegin() - *blocks.begin(), kLargeBlockBytes - kSmallBlockBytes);
+  std::set<char*> memory;
+  std::vector<Block*> blocks;
+  for (int i = 0; i < 64; ++i) {
+    blocks.push_back(pool.allocate(kSmallBlockBytes));
+    memory.insert(blocks.back()->data());
+  }
+  EXPECT_EQ(memory.size(), 64u);
+  EXPECT_EQ(*memory.rbegin() - *memory.begin(), kLargeBlockBytes - kSmallBlockBytes);
   EXPECT_EQ(pool.free_bytes(), kLargeBlockBytes);
-  char* large = pool.allocate(kLargeBlockBytes);
+  Block* large = pool.allocate(kLargeBlockBytes);
   EXPECT_NE(large, nullptr);
   EXPECT_EQ(pool.allocate(kMediumBlockBytes), nullptr);
   EXPECT_EQ(pool.allocate(kSmallBlockBytes), nullptr);
-  for (char* block : blocks) pool.free(block);
+  for (Block* block : blocks) pool.free(block);
   EXPECT_EQ(pool.free_bytes(), kLargeBlockBytes);
   pool.free(large);
   EXPECT_EQ(pool.free_bytes(), pool.total_bytes());
 }
 
 TEST(SegmentPoolTest, UsesAReturnedSegmentForAnotherSize) {
-  SegmentPool pool(kLargeBlockBytes);
-  char* small = pool.allocate(kSmallBlockBytes);
+  auto shared_pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
+  SegmentPool& pool = *shared_pool;
+  Block* small = pool.allocate(kSmallBlockBytes);
   EXPECT_EQ(pool.allocate(kMediumBlockBytes), nullptr);
   pool.free(small);
-  char* medium = pool.allocate(kMediumBlockBytes);
+  Block* medium = pool.allocate(kMediumBlockBytes);
   EXPECT_NE(medium, nullptr);
   pool.free(medium);
 }
 
 TEST(SegmentPoolTest, GivesEachByteToOneHolderUnderRandomUse) {
-  SegmentPool pool(16 * kLargeBlockBytes);
+  auto shared_pool = std::make_shared<SegmentPool>(16 * kLargeBlockBytes);
+  SegmentPool& pool = *shared_pool;
   auto random = make_seeded_random(3);
   struct Held {
-    char* block;
+    Block* block;
     uint32_t bytes;
     char mark;
   };
@@ -52,17 +59,17 @@ TEST(SegmentPoolTest, GivesEachByteToOneHolderUnderRandomUse) {
   for (int step = 0; step < 20'000; ++step) {
     if (random->one_in(2)) {
       const uint32_t bytes = kSizes[random->below(3)];
-      char* block = pool.allocate(bytes);
+      Block* block = pool.allocate(bytes);
       if (block == nullptr) continue;
       const char mark = static_cast<char>(random->next());
-      block[0] = block[bytes - 1] = mark;
+      block->data()[0] = block->data()[bytes - 1] = mark;
       held.push_back({block, bytes, mark});
     } else if (!held.empty()) {
       std::swap(held[random->below(held.size())], held.back());
       const Held last = held.back();
       held.pop_back();
-      ASSERT_EQ(last.block[0], last.mark);
-      ASSERT_EQ(last.block[last.bytes - 1], last.mark);
+      ASSERT_EQ(last.block->data()[0], last.mark);
+      ASSERT_EQ(last.block->data()[last.bytes - 1], last.mark);
       pool.free(last.block);
     }
   }

@@ -157,6 +157,40 @@ TEST_F(ServingConnectionTest, SendsEventsWithoutCredit) {
   partition->release();
 }
 
+TEST_F(ServingConnectionTest, SendsInOneFrameWhatWasFlushedWhileItWaited) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  for (int i = 0; i < 5; ++i) {
+    partition->begin_record(0, INT64_MIN).write("x", 1);
+    partition->end_record();
+    partition->flush();
+    executor_.run_ready();
+  }
+  ASSERT_EQ(consumer_->frames.size(), 1u);
+  say(credit(512));
+  ASSERT_EQ(consumer_->frames.size(), 2u);
+  EXPECT_EQ(consumer_->frames[1].first_element, 1u);
+  EXPECT_EQ(consumer_->frames[1].elements_started, 4u);
+  EXPECT_EQ(consumer_->frames[1].payload_bytes, 8u);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, KeepsApartWhatAnEventStandsBetween) {
+  auto partition = this->partition();
+  for (int i = 0; i < 2; ++i) {
+    partition->begin_record(0, INT64_MIN).write("x", 1);
+    partition->end_record();
+    partition->broadcast_event(ElementKind::kWatermark, "12345678");
+  }
+  say(hello() + attach(1024));
+  ASSERT_EQ(consumer_->frames.size(), 4u);
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(consumer_->frames[i].first_element, i);
+    EXPECT_EQ(consumer_->frames[i].kind, i % 2 == 0 ? FrameKind::kData : FrameKind::kEvent);
+  }
+  partition->release();
+}
+
 TEST_F(ServingConnectionTest, GathersRangesOfEndsBehindTheData) {
   auto partition = this->partition();
   partition->begin_record(0, INT64_MIN).write("x", 1);

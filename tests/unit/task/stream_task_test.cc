@@ -440,7 +440,7 @@ TEST(StreamTaskTest, SendsEachRecordByItselfWithoutTimeout) {
   TestJob::Options options = one([&] {
     FunctionOperator::Functions functions;
     functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
-      unflushed.push_back(all->output->has_unflushed());
+      unflushed.push_back(all->output->wants_flush());
       output.receive(&number, kNoTimestamp);
     };
     return functions;
@@ -467,7 +467,7 @@ TEST(StreamTaskTest, OutputWithoutAnyTimeoutIsNotFlushedByTime) {
   EXPECT_FALSE(harness.task->wants_flush());
   harness.task->request_flush();
   harness.run();
-  EXPECT_TRUE(harness.output->has_unflushed());
+  EXPECT_TRUE(harness.output->wants_flush());
 }
 
 TEST(StreamTaskTest, FlushesWhenToldOrAfterEachStepWithoutTimeout) {
@@ -478,7 +478,7 @@ TEST(StreamTaskTest, FlushesWhenToldOrAfterEachStepWithoutTimeout) {
   EXPECT_TRUE(timed.task->wants_flush());
   timed.task->request_flush();
   timed.run();
-  EXPECT_FALSE(timed.output->has_unflushed());
+  EXPECT_FALSE(timed.output->wants_flush());
   EXPECT_FALSE(timed.task->wants_flush());
 
   TestJob::Options options = one(pass_on);
@@ -486,7 +486,7 @@ TEST(StreamTaskTest, FlushesWhenToldOrAfterEachStepWithoutTimeout) {
   Harness immediate(options);
   immediate.gate->feed(0, 1);
   immediate.run();
-  EXPECT_FALSE(immediate.output->has_unflushed());
+  EXPECT_FALSE(immediate.output->wants_flush());
   EXPECT_FALSE(immediate.task->flush_interval());
 }
 

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+
+#include "runtime/base/ids.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread_annotations.h"
+
+namespace freshet {
+
+/// What one partition or gate can have of the memory for buffers.
+struct MemoryClaim {
+  uint64_t guaranteed_bytes = 0;
+  uint64_t extra_bytes_max = 0;  // What it could use beyond that, if there is more.
+};
+
+/// The receive blocks that one gate has reserved for what comes from other processes.
+struct ReceiveMemory {
+  uint32_t window_bytes = 0;    // Of each channel, always.
+  uint64_t floating_bytes = 0;  // For channels of which more waits.
+  uint64_t reserved_bytes = 0;  // All of it.
+};
+
+/// Divides the segment pool of a TaskManager among its partitions and gates. What is guaranteed is
+/// never more than there is, in all. What nobody is guaranteed is divided again with each claim
+/// that comes or goes: each gets a part of it in proportion to the extra that it could use, and
+/// never more than that:
+///
+///   extra_i = extra_max_i * min(1, (total - sum of guaranteed) / sum of extra_max)
+///
+/// (the redistribution of Flink's NetworkBufferPool, in bytes).
+///
+/// Thread-safe, one lock, under which nothing is called; extra_bytes() takes none.
+class MemoryShares {
+ public:
+  explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) { divide(); }
+
+  /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
+  /// have it without the others. Both say how much is needed.
+  Status reserve(const JobId& job, const MemoryClaim& claim);
+
+  /// Receive blocks for a gate with `channels` (not 0) from other processes, as many as
+  /// `gate_budget_bytes` allow and half of the pool has, at least kSmallBlockBytes for each
+  /// channel. Errors as of reserve().
+  Result<ReceiveMemory> reserve_receive(const JobId& job, uint64_t channels,
+                                        uint64_t gate_budget_bytes);
+
+  void give_back(const JobId& job, const MemoryClaim& claim);
+  void give_back(const JobId& job, const ReceiveMemory& memory);
+
+  /// The present share of a claim with that much extra.
+  uint64_t extra_bytes(uint64_t extra_bytes_max) const {
+    return extra_bytes_max / kParts * parts_.load(std::memory_order_relaxed);
+  }
+
+  bool is_empty() const;
+
+ private:
+  static constexpr uint64_t kParts = 1024;  // Of what a claim could use; how finely it is divided.
+
+  Status add(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
+  void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
+  void divide();
+
+  const uint64_t total_bytes_;
+  std::atomic<uint64_t> parts_{kParts};
+
+  mutable Mutex mutex_;
+  std::map<JobId, uint64_t> by_job_ GUARDED_BY(mutex_);  // Guaranteed.
+  uint64_t guaranteed_bytes_ GUARDED_BY(mutex_) = 0;
+  uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
+  uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace freshet
