@@ -44,6 +44,8 @@ std::string_view to_string(FrameKind kind) {
       return "producers_ended";
     case FrameKind::kHello:
       return "hello";
+    case FrameKind::kBacklog:
+      return "backlog";
   }
   return "unknown";
 }
@@ -102,7 +104,7 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   get(in, header.gate);
   if (Status size = check_size(header.payload_bytes); !size.ok()) return size;
   if (kind < static_cast<uint8_t>(FrameKind::kData) ||
-      kind > static_cast<uint8_t>(FrameKind::kHello)) {
+      kind > static_cast<uint8_t>(FrameKind::kBacklog)) {
     return data_loss(fmt::format("a frame of unknown kind {}", kind));
   }
   if ((header.flags & ~kFrameFlagsKnown) != 0) {

@@ -42,6 +42,7 @@ enum class FrameKind : uint8_t {
   kDetach = 6,
   kProducersEnded = 7,
   kHello = 8,
+  kBacklog = 9,
 };
 
 /// `data`, `attach_reply`, ...
@@ -52,7 +53,8 @@ inline constexpr uint8_t kFrameStartsWithTail =
 inline constexpr uint8_t kFrameEndsIncomplete =
     2;  // The last element of the payload goes on in the next.
 inline constexpr uint8_t kFrameHasTimestamps = 4;  // Elements carry timestamps.
-inline constexpr uint8_t kFrameFlagsKnown = 7;
+inline constexpr uint8_t kFrameMoreFollows = 8;    // More data waits behind this.
+inline constexpr uint8_t kFrameFlagsKnown = 15;
 
 /// The fixed part of a frame; the grammar above gives the meaning of its fields.
 struct FrameHeader {

@@ -1,5 +1,7 @@
 #include "shuffle/buffer.h"
 
+#include <algorithm>
+
 #include "network/frame.h"
 #include "runtime/base/check.h"
 #include "shuffle/element_layout.h"
@@ -40,6 +42,40 @@ void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer) {
   buffer->first_element = element;
   buffer->tail_bytes = 0;
   buffer->flags &= static_cast<uint8_t>(~kFrameStartsWithTail);
+}
+
+Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer) {
+  CHECK(bytes > 0 && bytes < buffer->size && !buffer->event);
+  const RecordLayout layout{fixed_record_size, (buffer->flags & kFrameHasTimestamps) != 0};
+  const std::string_view all = buffer->bytes();
+  uint64_t end = buffer->tail_bytes;  // Of the last element that starts in the first part.
+  uint32_t started = 0;
+  bool header_known = true;
+  while (end < bytes && header_known) {
+    RecordView record;
+    header_known = parse_record_header(layout, all.substr(end), &record) == ParseResult::kComplete;
+    end = header_known ? end + record.header_bytes + record.payload_bytes : all.size();
+    ++started;
+  }
+  Buffer first = *buffer;
+  first.size = bytes;
+  first.elements_started = started;
+  first.tail_bytes = std::min(first.tail_bytes, bytes);
+  first.hash = 0;
+  first.flags &= static_cast<uint8_t>(~kFrameEndsIncomplete);
+  buffer->offset += bytes;
+  buffer->size -= bytes;
+  buffer->first_element += started;
+  buffer->elements_started -= started;
+  buffer->tail_bytes = static_cast<uint32_t>(std::min<uint64_t>(end, all.size()) - bytes);
+  buffer->flags &= static_cast<uint8_t>(~kFrameStartsWithTail);
+  if (end > bytes) {
+    first.flags |= kFrameEndsIncomplete;
+    buffer->flags |= kFrameStartsWithTail;
+  }
+  if (buffer->elements_started == 0) buffer->flags &= static_cast<uint8_t>(~kFrameHasTimestamps);
+  if (started == 0) first.flags &= static_cast<uint8_t>(~kFrameHasTimestamps);
+  return first;
 }
 
 }  // namespace freshet

@@ -46,12 +46,17 @@ struct Buffer {
 /// in RecordLayout.
 void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer);
 
+/// Cuts off the first `bytes` (at least 1, fewer than there are) as a buffer of their own; an
+/// element may go on in the rest. Their hash is not known: 0. Not of events.
+Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer);
+
 /// First in, first out; without memory of its own while empty from the start.
 class BufferQueue {
  public:
   bool empty() const { return head_ == buffers_.size(); }
   size_t size() const { return buffers_.size() - head_; }
   const Buffer& front() const { return buffers_[head_]; }
+  Buffer& front() { return buffers_[head_]; }
   const Buffer& back() const { return buffers_.back(); }
   Buffer& back() { return buffers_.back(); }
 
@@ -91,6 +96,14 @@ class BufferQueue {
   std::vector<Buffer> take_all() {
     head_ = 0;
     return std::exchange(buffers_, {});
+  }
+
+  /// The charges of all, as far as they are at most about `bytes_max`.
+  uint64_t charge(uint64_t bytes_max) const {
+    uint64_t bytes = 0;
+    for (size_t i = head_; i < buffers_.size() && bytes < bytes_max; ++i)
+      bytes += buffers_[i].charge();
+    return bytes;
   }
 
   /// True when every buffer's charge is at most `bytes`.

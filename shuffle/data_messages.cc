@@ -92,6 +92,32 @@ bool rises(const Entries& entries, Span&& span_of) {
   return true;
 }
 
+void append_channel_bytes(FrameKind kind, const std::vector<ChannelBytes>& entries,
+                          std::string* out) {
+  for (size_t from = 0; from < entries.size(); from += kEntriesMax) {
+    const size_t start = begin_frame(kind, 0, out);
+    for (size_t i = from; i < std::min(entries.size(), from + kEntriesMax); ++i) {
+      put(out, entries[i].attachment);
+      put(out, entries[i].producer);
+      put(out, entries[i].bytes);
+    }
+    end_frame(start, out);
+  }
+}
+
+Result<std::vector<ChannelBytes>> decode_channel_bytes(FrameKind kind, std::string_view payload) {
+  constexpr size_t kEntryBytes = 12;
+  if (payload.empty() || payload.size() % kEntryBytes != 0) return malformed(kind);
+  Reader reader(payload);
+  std::vector<ChannelBytes> entries(payload.size() / kEntryBytes);
+  for (ChannelBytes& entry : entries) {
+    entry.attachment = reader.get<uint32_t>();
+    entry.producer = reader.get<uint32_t>();
+    entry.bytes = reader.get<uint32_t>();
+  }
+  return entries;
+}
+
 }  // namespace
 
 void append_hello(const Hello& hello, std::string* out) {
@@ -219,27 +245,19 @@ Result<Loss> decode_attach_reply(std::string_view payload) {
 }
 
 void append_credit(const std::vector<CreditReturn>& credits, std::string* out) {
-  for (size_t from = 0; from < credits.size(); from += kEntriesMax) {
-    const size_t start = begin_frame(FrameKind::kCredit, 0, out);
-    for (size_t i = from; i < std::min(credits.size(), from + kEntriesMax); ++i) {
-      put(out, credits[i].attachment);
-      put(out, credits[i].producer);
-      put(out, credits[i].bytes);
-    }
-    end_frame(start, out);
-  }
+  append_channel_bytes(FrameKind::kCredit, credits, out);
 }
 
 Result<std::vector<CreditReturn>> decode_credit(std::string_view payload) {
-  if (payload.empty() || payload.size() % 12 != 0) return malformed(FrameKind::kCredit);
-  Reader reader(payload);
-  std::vector<CreditReturn> credits(payload.size() / 12);
-  for (CreditReturn& credit : credits) {
-    credit.attachment = reader.get<uint32_t>();
-    credit.producer = reader.get<uint32_t>();
-    credit.bytes = reader.get<uint32_t>();
-  }
-  return credits;
+  return decode_channel_bytes(FrameKind::kCredit, payload);
+}
+
+void append_backlog(const std::vector<Backlog>& backlogs, std::string* out) {
+  append_channel_bytes(FrameKind::kBacklog, backlogs, out);
+}
+
+Result<std::vector<Backlog>> decode_backlog(std::string_view payload) {
+  return decode_channel_bytes(FrameKind::kBacklog, payload);
 }
 
 void append_producers_ended(uint32_t attachment, const std::vector<ProducerSpan>& spans,

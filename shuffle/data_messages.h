@@ -26,25 +26,32 @@ namespace freshet {
 //                      producers that are lost
 //   credit          := n * (u32 attachment, u32 producer, u32 bytes)
 //   producers_ended := n * (u32 begin, u32 end)
+//   backlog         := n * (u32 attachment, u32 producer, u32 bytes)
+//                      what waits in channels whose credit is used up
 //   detach          := nothing
 // clang-format on
 //
 // hello, attach, credit and detach go to the producer; the others, and all data, to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 3;
-inline constexpr uint32_t kCreditBytesMax = 1u << 20;  // Per channel.
+inline constexpr uint32_t kDataVersion = 4;
+inline constexpr uint32_t kCreditBytesMax = 1u << 20;    // Of a channel's own.
+inline constexpr uint32_t kFloatingBytesMax = 1u << 20;  // That a channel gets beyond.
 
 struct Hello {
   TaskManagerId task_manager;
   std::string secret;
 };
 
-struct CreditReturn {
+/// Bytes of one channel: credit that it gets, or backlog that it has.
+struct ChannelBytes {
   uint32_t attachment = 0;
   uint32_t producer = 0;
   uint32_t bytes = 0;
+  bool operator==(const ChannelBytes&) const = default;
 };
+using CreditReturn = ChannelBytes;
+using Backlog = ChannelBytes;
 
 struct Loss {
   ProducerSpan producers;
@@ -56,6 +63,7 @@ void append_hello(const Hello& hello, std::string* out);
 Status append_attach(uint32_t attachment, const Attachment& wanted, std::string* out);
 void append_attach_reply(uint32_t attachment, const Loss& loss, std::string* out);
 void append_credit(const std::vector<CreditReturn>& credits, std::string* out);
+void append_backlog(const std::vector<Backlog>& backlogs, std::string* out);
 void append_producers_ended(uint32_t attachment, const std::vector<ProducerSpan>& spans,
                             std::string* out);
 void append_detach(uint32_t attachment, std::string* out);
@@ -66,6 +74,7 @@ Result<Hello> decode_hello(std::string_view payload);
 Result<Attachment> decode_attach(std::string_view payload);
 Result<Loss> decode_attach_reply(std::string_view payload);
 Result<std::vector<CreditReturn>> decode_credit(std::string_view payload);
+Result<std::vector<Backlog>> decode_backlog(std::string_view payload);
 Result<std::vector<ProducerSpan>> decode_producers_ended(std::string_view payload);
 
 }  // namespace freshet

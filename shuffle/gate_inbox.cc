@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/check.h"
+
 namespace freshet {
 
 namespace {
@@ -87,12 +89,18 @@ Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
   return Status();
 }
 
+GateInbox::Channel& GateInbox::channel_of(const Attachment& attachment, uint32_t producer) {
+  const auto [at, is_new] = channels_.try_emplace(producer);
+  if (is_new) {
+    at->second.next_element = attachment.next_element(producer);
+    at->second.credit_bytes = attachment.credit_bytes;
+  }
+  return at->second;
+}
+
 Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                         bool* accepted) {
-  const Attachment& attachment = source.attachment;
-  const auto [at, is_new] = channels_.try_emplace(header.producer);
-  Channel& channel = at->second;
-  if (is_new) channel = {attachment.next_element(header.producer), attachment.credit_bytes};
+  Channel& channel = channel_of(source.attachment, header.producer);
   const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
   if (charge > channel.credit_bytes) {
     return data_loss(fmt::format("{} bytes of producer {} with a credit of {}", charge,
@@ -114,6 +122,8 @@ Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_
   }
   channel.next_element = next;
   channel.credit_bytes -= charge;
+  if (header.kind == FrameKind::kData)
+    channel.more_follows = (header.flags & kFrameMoreFollows) != 0;
   *accepted = true;
   return Status();
 }
@@ -172,7 +182,12 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
   arrivals_.ended = ended.spans();
   ended_.remove(span);
   lost_.remove(span);
-  std::erase_if(channels_, [&](const auto& channel) { return within(channel.first); });
+  floating_.forget(span);
+  std::erase_if(channels_, [&](const auto& channel) {
+    if (!within(channel.first)) return false;
+    floating_.put_back(channel.second.floating_bytes);
+    return true;
+  });
 }
 
 std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::add(
@@ -216,6 +231,7 @@ Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>
       for (const ProducerSpan& owned : owned_in(source, span)) {
         for (const ProducerSpan& sound : lost_.missing_in(owned)) {
           ended_.add(sound);
+          stop_floating(sound);
           arrivals_.ended.push_back(sound);
           woken = note_arrival() || woken;
         }
@@ -236,7 +252,10 @@ void GateInbox::on_lost(const Source& source, ProducerSpan producers, const Stat
         for (const ProducerSpan& span : lost_.missing_in(open)) lost.push_back(span);
       }
     }
-    for (const ProducerSpan& span : lost) lost_.add(span);
+    for (const ProducerSpan& span : lost) {
+      lost_.add(span);
+      stop_floating(span);
+    }
   }
   if (!options_.on_loss) return;
   for (const ProducerSpan& span : lost) {
@@ -301,14 +320,86 @@ void GateInbox::note_ended(uint32_t producer) {
   ended_.add({producer, producer + 1});
 }
 
-void GateInbox::add_credit(const std::vector<CreditReturn>& credits) {
+void GateInbox::add_credit(std::vector<CreditReturn>* credits) {
   MutexLock lock(mutex_);
-  for (const CreditReturn& credit : credits) {
+  bool some_float = false;
+  for (CreditReturn& credit : *credits) {
     const Owned* owner = owner_of(credit.producer);
     if (owner == nullptr || owner->source->index != credit.attachment) continue;
     const auto channel = channels_.find(credit.producer);
-    if (channel != channels_.end()) channel->second.credit_bytes += credit.bytes;
+    if (channel == channels_.end()) continue;
+    if (channel->second.floating_bytes != 0) [[unlikely]] {
+      some_float = true;
+      credit.bytes = keep_credit(&channel->second, credit.bytes);
+    }
+    channel->second.credit_bytes += credit.bytes;
   }
+  if (!some_float && !floating_.anybody_waits()) return;
+  std::erase_if(*credits, [](const CreditReturn& credit) { return credit.bytes == 0; });
+  grant_floating(credits);
+}
+
+uint32_t GateInbox::keep_credit(Channel* channel, uint32_t bytes) {
+  // Without need, or when others need it too, what floats goes back first.
+  if (channel->more_follows && !floating_.anybody_waits()) return bytes;
+  const uint64_t given_up = std::min<uint64_t>(bytes, channel->floating_bytes);
+  channel->floating_bytes -= given_up;
+  floating_.put_back(given_up);
+  return bytes - static_cast<uint32_t>(given_up);
+}
+
+void GateInbox::grant_floating(std::vector<CreditReturn>* credits) {
+  while (const auto grant = floating_.grant_next()) {
+    const Owned* const owner = owner_of(grant->producer);
+    const auto channel = channels_.find(grant->producer);
+    CHECK(owner != nullptr && channel != channels_.end());  // Else it would not wait.
+    channel->second.waits = false;
+    channel->second.floating_bytes += grant->bytes;
+    channel->second.credit_bytes += grant->bytes;
+    credits->push_back(
+        {static_cast<uint32_t>(owner->source->index), grant->producer, grant->bytes});
+  }
+}
+
+void GateInbox::stop_floating(ProducerSpan producers) {
+  floating_.forget(producers);
+  const auto stop = [this](Channel& channel) {
+    channel.waits = false;
+    channel.more_follows = false;
+    // The rest comes back with the buffers that hold it.
+    const uint64_t unused = std::min(channel.floating_bytes, channel.credit_bytes);
+    channel.floating_bytes -= unused;
+    channel.credit_bytes -= unused;
+    floating_.put_back(unused);
+  };
+  if (producers.end - producers.begin < channels_.size()) {
+    for (uint32_t producer = producers.begin; producer < producers.end; ++producer) {
+      if (const auto at = channels_.find(producer); at != channels_.end()) stop(at->second);
+    }
+  } else {
+    for (auto& [producer, channel] : channels_) {
+      if (producer >= producers.begin && producer < producers.end) stop(channel);
+    }
+  }
+}
+
+Status GateInbox::on_backlog(const Source& source, uint32_t producer, uint32_t bytes,
+                             uint32_t* granted_bytes) {
+  *granted_bytes = 0;
+  if (source.attachment.find(producer) == nullptr)
+    return data_loss(fmt::format("backlog of producer {}, which was not asked for", producer));
+  MutexLock lock(mutex_);
+  if (closed_ || !owns(source, producer) || ended_.contains(producer) || lost_.contains(producer))
+    return Status();
+  Channel& channel = channel_of(source.attachment, producer);
+  channel.more_follows = true;
+  const uint64_t wanted = std::min<uint64_t>(bytes, kFloatingBytesMax - channel.floating_bytes);
+  if (channel.waits || wanted < kSmallBlockBytes) return Status();
+  *granted_bytes = floating_.ask(producer, static_cast<uint32_t>(wanted));
+  channel.waits = *granted_bytes == 0;
+  channel.floating_bytes += *granted_bytes;
+  channel.credit_bytes += *granted_bytes;
+  return Status();
 }
 
 void GateInbox::close() {

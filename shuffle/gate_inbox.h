@@ -12,6 +12,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/buffer.h"
 #include "shuffle/data_messages.h"
+#include "shuffle/floating_credit.h"
 #include "shuffle/input_gate.h"
 #include "shuffle/partition_queues.h"
 #include "shuffle/producer_set.h"
@@ -36,6 +37,7 @@ class GateInbox {
   struct Options {
     DatasetId dataset;
     std::shared_ptr<SegmentPool> pool;
+    uint64_t floating_bytes = 0;  // Receive blocks beside those of the channels.
     std::function<void()> wake;
     std::function<void(const ChannelLoss&)> on_loss;
   };
@@ -56,7 +58,8 @@ class GateInbox {
     }
   };
 
-  explicit GateInbox(Options options) : options_(std::move(options)) {}
+  explicit GateInbox(Options options)
+      : options_(std::move(options)), floating_(options_.floating_bytes) {}
 
   // From a connection. An error is the peer's breach of the protocol and must close the connection.
 
@@ -69,6 +72,10 @@ class GateInbox {
                   FrameOutcome* outcome);
   /// After the last of several frames.
   void wake() const { wake_if(true); }
+  /// More waits in a channel than its credit lets through. What it gets for that, at once, is 0 or
+  /// `granted_bytes`.
+  Status on_backlog(const Source& source, uint32_t producer, uint32_t bytes,
+                    uint32_t* granted_bytes);
   Status on_ended(const Source& source, const std::vector<ProducerSpan>& spans);
 
   // From a connection or a partition here.
@@ -98,9 +105,10 @@ class GateInbox {
   /// The channel's bytes are wrong: it is lost, and nothing more of it is let in.
   void fail(uint32_t producer, const Status& cause);
 
-  /// Makes room that the peer will be told of. `attachment` is the index of the source from which
-  /// the bytes came.
-  void add_credit(const std::vector<CreditReturn>& credits);
+  /// Buffers were used up: makes room that the peer will be told of. `attachment` is the index of
+  /// the source from which the bytes came. What floats may go to another channel instead: `credits`
+  /// become what is to be told.
+  void add_credit(std::vector<CreditReturn>* credits);
 
   /// Drops what is here and all that comes.
   void close();
@@ -108,7 +116,10 @@ class GateInbox {
  private:
   struct Channel {
     uint64_t next_element = 0;
-    uint64_t credit_bytes = 0;
+    uint64_t credit_bytes = 0;    // That the producer has not used.
+    uint64_t floating_bytes = 0;  // Part of all that was given and has not come back.
+    bool more_follows = false;    // Behind the last frame.
+    bool waits = false;           // For what floats.
   };
 
   struct Owned {
@@ -119,6 +130,12 @@ class GateInbox {
   static Status check_shape(const FrameHeader& header, std::string_view payload);
   Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                bool* accepted) REQUIRES(mutex_);
+  Channel& channel_of(const Attachment& attachment, uint32_t producer) REQUIRES(mutex_);
+  /// Of `bytes` that came back: what the channel keeps.
+  uint32_t keep_credit(Channel* channel, uint32_t bytes) REQUIRES(mutex_);
+  void grant_floating(std::vector<CreditReturn>* credits) REQUIRES(mutex_);
+  /// Nothing more comes from these.
+  void stop_floating(ProducerSpan producers) REQUIRES(mutex_);
   const Owned* owner_of(uint32_t producer) const REQUIRES(mutex_);
   bool owns(const Source& source, uint32_t producer) const REQUIRES(mutex_) {
     const Owned* owner = owner_of(producer);
@@ -140,9 +157,10 @@ class GateInbox {
   const Options options_;
   mutable Mutex mutex_;
   std::unordered_map<uint32_t, Channel> channels_
-      GUARDED_BY(mutex_);  // Remote ones that exist, by producer; never iterated.
+      GUARDED_BY(mutex_);  // Remote ones that exist, by producer; their order decides nothing.
   std::vector<std::shared_ptr<const Source>> sources_ GUARDED_BY(mutex_);
   std::vector<Owned> owners_ GUARDED_BY(mutex_);  // Rising, disjoint.
+  FloatingCredit floating_ GUARDED_BY(mutex_);
   Arrivals arrivals_ GUARDED_BY(mutex_);
   ProducerSet ended_ GUARDED_BY(mutex_);
   ProducerSet lost_ GUARDED_BY(mutex_);

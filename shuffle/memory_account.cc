@@ -4,8 +4,8 @@ namespace freshet {
 
 void MemoryAccount::give_back(uint64_t bytes, bool owed) {
   const uint64_t change = bytes + (owed ? kOwedBlock : 0);
-  const uint64_t before = state_.fetch_sub(change);
-  if (is_available(before) || !is_available(before - change)) return;
+  const uint64_t left = state_.fetch_sub(change) - change;
+  if (!waited_for_.load() || !is_available(left) || !waited_for_.exchange(false)) return;
   if (!closed_.load() && wake_) wake_();
 }
 

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+
+#include "shuffle/memory_shares.h"
 
 namespace freshet {
 
@@ -11,10 +15,12 @@ namespace freshet {
 /// thread; the rest is thread-safe, without locks.
 class MemoryAccount {
  public:
-  /// `wake` is called, on the thread that gives memory back, each time available() becomes true
-  /// again.
-  MemoryAccount(uint64_t budget_bytes, std::function<void()> wake)
-      : budget_bytes_(budget_bytes), wake_(std::move(wake)) {}
+  /// The budget is what is guaranteed and the present share of the extra. `shares` may be null:
+  /// then it is all of it. `wake` is called, on the thread that gives memory back, when available()
+  /// was found false and has become true again.
+  MemoryAccount(MemoryClaim claim, std::shared_ptr<const MemoryShares> shares,
+                std::function<void()> wake)
+      : claim_(claim), shares_(std::move(shares)), wake_(std::move(wake)) {}
 
   void charge(uint64_t bytes) { state_.fetch_add(bytes); }
 
@@ -25,14 +31,23 @@ class MemoryAccount {
   void give_back(uint64_t bytes, bool owed);
 
   /// True while less than the budget is held, and no overdraft.
-  bool available() const { return is_available(state_.load()); }
+  bool available() const {
+    if (is_available(state_.load())) [[likely]]
+      return true;
+    waited_for_.store(true);
+    return is_available(state_.load());  // What came back meanwhile did not see that.
+  }
 
   uint64_t held_bytes() const { return state_.load() & kBytesMask; }
-  uint64_t budget_bytes() const { return budget_bytes_.load(std::memory_order_relaxed); }
+  uint64_t budget_bytes() const {
+    const uint64_t extra =
+        shares_ ? shares_->extra_bytes(claim_.extra_bytes_max) : claim_.extra_bytes_max;
+    return std::max(claim_.guaranteed_bytes + extra, least_bytes_.load(std::memory_order_relaxed));
+  }
 
   /// At least `bytes` from now on.
   void raise_budget(uint64_t bytes) {
-    if (bytes > budget_bytes_.load()) budget_bytes_.store(bytes);
+    if (bytes > least_bytes_.load()) least_bytes_.store(bytes);
   }
 
   /// No wake-up begins after this.
@@ -48,9 +63,12 @@ class MemoryAccount {
 
   bool is_available(uint64_t state) const { return state < budget_bytes(); }
 
-  std::atomic<uint64_t> budget_bytes_;
+  const MemoryClaim claim_;
+  const std::shared_ptr<const MemoryShares> shares_;
   const std::function<void()> wake_;
+  std::atomic<uint64_t> least_bytes_{0};
   std::atomic<uint64_t> state_{0};
+  mutable std::atomic<bool> waited_for_{false};
   std::atomic<bool> closed_{false};
 };
 

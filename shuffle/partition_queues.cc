@@ -9,10 +9,17 @@
 
 #include "network/frame.h"
 #include "runtime/base/check.h"
+#include "shuffle/data_messages.h"
 
 namespace freshet {
 
 namespace {
+
+/// The largest block that is not larger; a small one at least.
+uint32_t largest_block(uint64_t bytes) {
+  if (bytes >= kLargeBlockBytes) return kLargeBlockBytes;
+  return bytes >= kMediumBlockBytes ? kMediumBlockBytes : kSmallBlockBytes;
+}
 
 /// How many calls from `first` on are of the same hub; at least one.
 size_t ready_together(const std::vector<ReaderCall>& calls, size_t first) {
@@ -60,12 +67,11 @@ ReaderCall PartitionQueues::call(ReaderCall::Kind kind,
   return ReaderCall{kind, reader, shared_from_this(), std::move(cause)};
 }
 
-uint32_t PartitionQueues::block_limit(const ChannelReader& reader) {
+uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
   const uint32_t credit = reader.attachment().credit_bytes;
-  if (credit == 0) return kLargeBlockBytes;
+  if (credit == 0 || may_split()) return kLargeBlockBytes;
   // Two blocks in flight keep a channel busy while credit comes back.
-  if (credit >= 2 * kLargeBlockBytes) return kLargeBlockBytes;
-  return credit >= 2 * kMediumBlockBytes ? kMediumBlockBytes : kSmallBlockBytes;
+  return largest_block(credit / 2);
 }
 
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
@@ -83,7 +89,7 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
       }
       const uint32_t credit = channel.reader->attachment().credit_bytes;
       Status status;
-      if (credit != 0 && charge > credit) {
+      if (credit != 0 && charge > credit && !may_split()) {
         status = failed_precondition(
             fmt::format("a buffer is charged {} bytes, above the credit of {}", charge, credit));
       } else if (channel.skipping) [[unlikely]] {
@@ -119,20 +125,45 @@ PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const Channe
   Channel* channel = channels_.find(subpartition);
   if (channel == nullptr || channel->reader.get() != reader) return taken;
   while (!channel->buffers.empty() && bytes < bytes_max) {
-    const uint32_t charge = channel->buffers.front().charge();
-    if (taken.charged_bytes + static_cast<uint64_t>(charge) > credit_bytes && charge != 0) break;
+    const uint32_t whole = channel->buffers.front().charge();
+    const uint32_t charge = fitting_charge(*channel, credit_bytes - taken.charged_bytes);
+    if (charge == 0 && whole != 0) break;
     taken.charged_bytes += charge;
-    bytes += channel->buffers.front().size + kFrameHeaderBytes;
-    buffers->push_back(give_away(channel));
+    buffers->push_back(charge == whole ? give_away(channel) : take_piece(channel, charge));
+    bytes += buffers->back().size + kFrameHeaderBytes;
   }
   taken.more = !channel->buffers.empty();
   if (taken.more) {
-    taken.next_charge = channel->buffers.front().charge();
+    taken.next_charge = least_charge(*channel);
+    if (taken.next_charge > credit_bytes - taken.charged_bytes)
+      taken.waiting_bytes = channel->buffers.charge(kFloatingBytesMax);
   } else if (ended_ && !channel->end_told) {
     channel->end_told = true;
     taken.ended = true;
   }
   return taken;
+}
+
+uint32_t PartitionQueues::least_charge(const Channel& channel) const {
+  const uint32_t whole = channel.buffers.front().charge();
+  if (!may_split()) return whole;
+  // Not a small piece with each bit of credit that comes back.
+  return std::min(whole, largest_block(channel.reader->attachment().credit_bytes / 2));
+}
+
+uint32_t PartitionQueues::fitting_charge(const Channel& channel, uint64_t credit_bytes) const {
+  const uint32_t whole = channel.buffers.front().charge();
+  if (whole <= credit_bytes) return whole;
+  return least_charge(channel) <= credit_bytes ? largest_block(credit_bytes) : 0;
+}
+
+Buffer PartitionQueues::take_piece(Channel* channel, uint32_t charge) {
+  Buffer piece = split_off(charge, options_.fixed_record_size, &channel->buffers.front());
+  channel->whole = Buffer();  // Nobody goes back behind the piece.
+  channel->position = piece.first_element + piece.elements_started;
+  channel->hash = 0;
+  channel->inside_element = (piece.flags & kFrameEndsIncomplete) != 0;
+  return piece;
 }
 
 Buffer PartitionQueues::give_away(Channel* channel) {
@@ -217,7 +248,7 @@ Status PartitionQueues::hand_to(const std::shared_ptr<ChannelReader>& reader, Ch
                     channel->position, wanted));
   }
   const uint32_t credit = reader->attachment().credit_bytes;
-  if (credit != 0 && !channel->buffers.fits(credit)) {
+  if (credit != 0 && !may_split() && !channel->buffers.fits(credit)) {
     return failed_precondition(
         fmt::format("producer {} holds buffers above the credit of {} bytes", producer(), credit));
   }

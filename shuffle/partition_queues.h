@@ -67,6 +67,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     AttemptNumber attempt = 0;
     uint32_t subpartitions = 1;
     uint32_t fixed_record_size = 0;
+    bool hash = false;
     std::vector<ChannelPosition> start;  // Of channels that do not begin with element 0; rising.
     uint64_t retained_bytes_max = 0;
   };
@@ -79,7 +80,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
   struct Taken {
     uint32_t charged_bytes = 0;
-    uint32_t next_charge = 0;  // Of the buffer left in front.
+    uint32_t next_charge = 0;    // Least credit with which it goes on.
+    uint64_t waiting_bytes = 0;  // Charges of what is left, when there is not enough credit; about.
     bool more = false;
     bool ended = false;  // Everything is taken and the producer has ended. Said once.
   };
@@ -104,8 +106,9 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   void push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls);
 
   /// Takes buffers in order while their charge fits `credit_bytes` and fewer than `bytes_max`, with
-  /// the headers of their frames, were taken. Nothing when `reader` is not the channel's reader any
-  /// more.
+  /// the headers of their frames, were taken. One for which the credit is too little is split,
+  /// unless somebody may want to have it again. Nothing when `reader` is not the channel's reader
+  /// any more.
   Taken take(uint32_t subpartition, const ChannelReader* reader, uint64_t credit_bytes,
              uint64_t bytes_max, std::vector<Buffer>* buffers);
 
@@ -140,6 +143,10 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
  private:
   void add(Channel* channel, Buffer buffer) REQUIRES(mutex_);
+  /// Charge of the piece of the first buffer for which `credit_bytes` are enough; 0: none.
+  uint32_t fitting_charge(const Channel& channel, uint64_t credit_bytes) const REQUIRES(mutex_);
+  uint32_t least_charge(const Channel& channel) const REQUIRES(mutex_);
+  Buffer take_piece(Channel* channel, uint32_t charge) REQUIRES(mutex_);
   /// Gives the channel to `reader`, or says why it cannot go on with it.
   Status hand_to(const std::shared_ptr<ChannelReader>& reader, Channel* channel,
                  std::vector<Buffer>* dropped) REQUIRES(mutex_);
@@ -159,7 +166,9 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   Status missing_at_end(uint64_t written, const ChannelReader& reader) const;
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
-  static uint32_t block_limit(const ChannelReader& reader);
+  uint32_t block_limit(const ChannelReader& reader) const;
+  /// Where buffers begin matters to nobody.
+  bool may_split() const { return !options_.hash && options_.retained_bytes_max == 0; }
 
   const Options options_;
 

@@ -162,7 +162,24 @@ Result<const PeerConnection::Attached*> PeerConnection::find(uint32_t attachment
   return data_loss(fmt::format("a frame for attachment {}, which does not exist", attachment));
 }
 
+Status PeerConnection::on_backlog(std::string_view payload) {
+  ASSIGN_OR_RETURN(const std::vector<Backlog> backlogs, decode_backlog(payload));
+  std::vector<CreditReturn> granted;
+  for (const Backlog& backlog : backlogs) {
+    ASSIGN_OR_RETURN(const Attached* const attached, find(backlog.attachment));
+    if (attached == nullptr) continue;
+    CreditReturn grant = backlog;
+    RETURN_IF_ERROR(attached->inbox->on_backlog(*attached->source, backlog.producer, backlog.bytes,
+                                                &grant.bytes));
+    if (grant.bytes != 0) granted.push_back(grant);
+  }
+  MutexLock lock(mutex_);
+  credits_.insert(credits_.end(), granted.begin(), granted.end());
+  return Status();
+}
+
 Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload) {
+  if (header.kind == FrameKind::kBacklog) return on_backlog(payload);
   ASSIGN_OR_RETURN(const Attached* const found, find(header.attachment));
   if (found == nullptr) return Status();
   const Attached& attached = *found;

@@ -71,6 +71,7 @@ class PeerConnection final : public ConnectionHandler,
   bool is_closed();
   void lose(const Status& cause);
   Status on_frame(const FrameHeader& header, std::string_view payload);
+  Status on_backlog(std::string_view payload);
   /// Null once it is detached; kDataLoss when it was never there.
   Result<const Attached*> find(uint32_t attachment);
   void wake_gates();

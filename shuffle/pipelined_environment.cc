@@ -10,33 +10,21 @@ namespace freshet {
 
 namespace {
 
-// What every partition can count on: its first channels with a small block each, up to a large one.
-// The rest of the pool is for whoever takes it first; where a partition's budget is decided is the
-// one place to change for a redistribution by need.
-uint64_t partition_guarantee(uint64_t subpartitions) {
-  return std::min<uint64_t>((subpartitions + 1) * 2 * kSmallBlockBytes, kLargeBlockBytes);
-}
+constexpr uint64_t kPartitionBytesMin = 4 * kLargeBlockBytes;  // Of the whole pool.
+constexpr uint64_t kQueuedBytesMax = 4u << 20;
+constexpr uint64_t kBytesPerChannel = 16u << 10;
 
-constexpr uint64_t kPartitionBudgetBytesMin = 4 * kLargeBlockBytes;
-constexpr uint64_t kPartitionBudgetBytesMax = 4u << 20;
-constexpr uint64_t kPartitionPoolShare = 16;
-
-constexpr uint64_t kCreditWindowMin = kSmallBlockBytes;
-constexpr uint64_t kCreditWindowMax = 2 * kLargeBlockBytes;
-
-// As much as keeps all channels busy, and no more: what waits in a queue falls out of the caches
-// and is in the way of whoever comes behind it. Flink's default is the same: two buffers per
-// channel, and eight.
-uint64_t partition_budget(uint64_t pool_bytes, uint64_t subpartitions) {
-  const uint64_t most = std::clamp(pool_bytes / kPartitionPoolShare, kPartitionBudgetBytesMin,
-                                   kPartitionBudgetBytesMax);
-  return std::min(most, (2 * subpartitions + 8) * kLargeBlockBytes);
-}
-
-uint32_t credit_window(uint64_t gate_budget, uint64_t channels) {
-  const uint64_t share =
-      gate_budget / std::max<uint64_t>(channels, 1) / kSmallBlockBytes * kSmallBlockBytes;
-  return static_cast<uint32_t>(std::clamp(share, kCreditWindowMin, kCreditWindowMax));
+/// Guaranteed are the first channels of a partition with a small block each, up to a large one.
+/// Beyond that it can use as much as keeps all channels busy, and no more: what waits in a queue
+/// falls out of the caches and is in the way of whoever comes behind it. Flink's default is the
+/// same for few channels: two buffers per channel, and eight.
+MemoryClaim partition_claim(uint64_t subpartitions) {
+  MemoryClaim claim;
+  claim.guaranteed_bytes =
+      std::min<uint64_t>((subpartitions + 1) * 2 * kSmallBlockBytes, kLargeBlockBytes);
+  claim.extra_bytes_max = std::min((2 * subpartitions + 8) * kLargeBlockBytes,
+                                   std::max(kQueuedBytesMax, subpartitions * kBytesPerChannel));
+  return claim;
 }
 
 }  // namespace
@@ -151,9 +139,9 @@ size_t DataConnections::peer_count() const {
 
 Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Options& options,
                                                                        Transport& transport) {
-  if (options.pool_bytes < kPartitionBudgetBytesMin) {
+  if (options.pool_bytes < kPartitionBytesMin) {
     return invalid_argument(fmt::format("a pool of {} bytes for buffers; at least {} are needed",
-                                        options.pool_bytes, kPartitionBudgetBytesMin));
+                                        options.pool_bytes, kPartitionBytesMin));
   }
   auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
   if (Status status = environment->listen(transport); !status.ok())
@@ -164,13 +152,13 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
 PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& transport)
     : options_(options),
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
-      guaranteed_(std::make_shared<GuaranteedMemory>(pool_->total_bytes())),
+      shares_(std::make_shared<MemoryShares>(pool_->total_bytes())),
       index_(std::make_shared<DatasetIndex>()),
       connections_(std::make_shared<DataConnections>(options, transport, index_)) {}
 
 PipelinedEnvironment::~PipelinedEnvironment() {
   shut_down();
-  CHECK(guaranteed_->empty() && gates_->load() == 0);
+  CHECK(shares_->is_empty() && gates_->load() == 0);
   // A transport gives back the bytes of a send that was cut off when it likes.
   if (connections_->unconfirmed_sends() == 0) CHECK(free_bytes() == total_bytes());
 }
@@ -188,68 +176,48 @@ void PipelinedEnvironment::shut_down() {
   connections_->shut_down();
 }
 
-Status GuaranteedMemory::reserve(const JobId& job, uint64_t bytes) {
-  MutexLock lock(mutex_);
-  uint64_t& of_job = by_job_[job];
-  if (all_ + bytes <= total_) {
-    all_ += bytes;
-    of_job += bytes;
-    return Status();
-  }
-  const std::string what = fmt::format(
-      "memory for buffers: {} bytes are needed, and there are {}; raise "
-      "taskmanager.memory.network.size of the TaskManagers, or lower the parallelism",
-      all_ + bytes, total_);
-  // What other jobs have comes back when they end.
-  const bool alone = of_job == all_;
-  if (of_job == 0) by_job_.erase(job);
-  return alone ? invalid_argument(what) : resource_exhausted(what);
-}
-
-void GuaranteedMemory::give_back(const JobId& job, uint64_t bytes) {
-  MutexLock lock(mutex_);
-  all_ -= bytes;
-  const auto at = by_job_.find(job);
-  at->second -= bytes;
-  if (at->second == 0) by_job_.erase(at);
-}
-
-bool GuaranteedMemory::empty() const {
-  MutexLock lock(mutex_);
-  return all_ == 0;
-}
-
 Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
     const ResultPartition::Options& options) {
   if (options.subpartitions == 0) return invalid_argument("a partition without subpartitions");
-  const uint64_t bytes = partition_guarantee(options.subpartitions);
-  RETURN_IF_ERROR(guaranteed_->reserve(options.job, bytes));
-  const auto give_back = [guaranteed = guaranteed_, job = options.job, bytes] {
-    guaranteed->give_back(job, bytes);
+  const MemoryClaim claim = partition_claim(options.subpartitions);
+  RETURN_IF_ERROR(shares_->reserve(options.job, claim));
+  const auto give_back = [shares = shares_, job = options.job, claim] {
+    shares->give_back(job, claim);
   };
-  PipelinedPartition::Context context{
-      pool_, index_, partition_budget(pool_->total_bytes(), options.subpartitions), give_back};
   Result<std::shared_ptr<ResultPartition>> partition =
-      PipelinedPartition::create(options, std::move(context));
+      PipelinedPartition::create(options, {pool_, index_, claim, shares_, give_back});
   if (!partition.ok()) give_back();
   return partition;
 }
 
+Result<ReceiveMemory> PipelinedEnvironment::reserve_receive(const InputGate::Options& options) {
+  uint64_t remote = 0;
+  for (const InputGate::ProducerRange& range : options.producers) {
+    const bool known = range.location < options.locations.size();
+    if (known && options.locations[range.location].task_manager != options_.task_manager)
+      remote += range.end - range.begin;
+  }
+  // Producers that move to another process later have a small window each.
+  if (remote == 0) return ReceiveMemory{kSmallBlockBytes, 0, 0};
+  return shares_->reserve_receive(options.job, remote, options_.gate_budget_bytes);
+}
+
 Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(
     const InputGate::Options& options) {
-  uint64_t channels = 0;
-  for (const InputGate::ProducerRange& range : options.producers)
-    channels += range.end - range.begin;
+  ASSIGN_OR_RETURN(const ReceiveMemory receive, reserve_receive(options));
   PipelinedGate::Context context;
   context.self = options_.task_manager;
-  context.credit_bytes = credit_window(options_.gate_budget_bytes, channels);
+  context.receive = receive;
   context.index = index_;
   context.pool = pool_;
   context.connect = [connections = connections_](const auto& location, const auto& inbox,
                                                  const auto& source) {
     return connections->attach(location, inbox, source);
   };
-  context.on_release = [gates = gates_] { gates->fetch_sub(1); };
+  context.on_release = [gates = gates_, shares = shares_, job = options.job, receive] {
+    if (receive.reserved_bytes != 0) shares->give_back(job, receive);
+    gates->fetch_sub(1);
+  };
   gates_->fetch_add(1);
   Result<std::shared_ptr<PipelinedGate>> gate = PipelinedGate::create(options, std::move(context));
   if (!gate.ok()) return gate.status();

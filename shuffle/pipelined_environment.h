@@ -6,6 +6,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
+#include "shuffle/memory_shares.h"
 #include "shuffle/peer_connection.h"
 #include "shuffle/pipelined_gate.h"
 #include "shuffle/pipelined_partition.h"
@@ -55,25 +56,6 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
   bool shut_down_ GUARDED_BY(mutex_) = false;
 };
 
-/// What partitions can count on, all together no more than the pool. Thread-safe, one lock, under
-/// which nothing is called.
-class GuaranteedMemory {
- public:
-  explicit GuaranteedMemory(uint64_t total_bytes) : total_(total_bytes) {}
-
-  /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
-  /// have it without the others.
-  Status reserve(const JobId& job, uint64_t bytes);
-  void give_back(const JobId& job, uint64_t bytes);
-  bool empty() const;
-
- private:
-  const uint64_t total_;
-  mutable Mutex mutex_;
-  std::map<JobId, uint64_t> by_job_ GUARDED_BY(mutex_);
-  uint64_t all_ GUARDED_BY(mutex_) = 0;
-};
-
 class PipelinedEnvironment final : public ShuffleEnvironment {
  public:
   PipelinedEnvironment(const Options& options, Transport& transport);
@@ -90,9 +72,11 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   void shut_down() override;
 
  private:
+  Result<ReceiveMemory> reserve_receive(const InputGate::Options& options);
+
   const Options options_;
   const std::shared_ptr<SegmentPool> pool_;
-  const std::shared_ptr<GuaranteedMemory> guaranteed_;
+  const std::shared_ptr<MemoryShares> shares_;
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<DataConnections> connections_;
   std::unique_ptr<Listener> listener_;

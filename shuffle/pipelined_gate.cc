@@ -89,7 +89,8 @@ void GateReader::flush_credit() {
   if (credits_.empty()) return;
   credit_bytes_ = 0;
   std::vector<CreditReturn> credits = std::exchange(credits_, {});
-  options_.inbox->add_credit(credits);
+  options_.inbox->add_credit(&credits);
+  if (credits.empty()) return;
   options_.return_credit(std::move(credits));
 }
 
@@ -238,8 +239,9 @@ Result<std::shared_ptr<PipelinedGate>> PipelinedGate::create(const Options& opti
 PipelinedGate::PipelinedGate(const Options& options, Context context)
     : options_(options),
       context_(std::move(context)),
-      inbox_(std::make_shared<GateInbox>(
-          GateInbox::Options{options.dataset, context_.pool, options.wake, options.on_loss})) {
+      inbox_(std::make_shared<GateInbox>(GateInbox::Options{options.dataset, context_.pool,
+                                                            context_.receive.floating_bytes,
+                                                            options.wake, options.on_loss})) {
   GateReader::Options reader;
   reader.fixed_record_size = options.fixed_record_size;
   reader.hash = options.hash;
@@ -270,7 +272,7 @@ std::shared_ptr<GateInbox::Source> PipelinedGate::make_source(
   attachment.dataset = options_.dataset;
   attachment.subpartition = options_.subpartition;
   attachment.consumer = options_.consumer;
-  attachment.credit_bytes = source->local ? 0 : context_.credit_bytes;
+  attachment.credit_bytes = source->local ? 0 : context_.receive.window_bytes;
   attachment.producers = std::move(producers);
   for (const ChannelPosition& position : positions) {
     if (attachment.find(position.peer) == nullptr) continue;

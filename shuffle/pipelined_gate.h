@@ -8,6 +8,7 @@
 #include "shuffle/gate_channel.h"
 #include "shuffle/gate_inbox.h"
 #include "shuffle/input_gate.h"
+#include "shuffle/memory_shares.h"
 #include "shuffle/peer_connection.h"
 
 namespace freshet {
@@ -98,7 +99,7 @@ class PipelinedGate final : public InputGate {
   };
   struct Context {
     TaskManagerId self;
-    uint32_t credit_bytes = 0;  // Of each channel from another process.
+    ReceiveMemory receive;  // For what comes from other processes.
     std::shared_ptr<DatasetIndex> index;
     std::shared_ptr<SegmentPool> pool;
     /// Attaches over the connection to a TaskManager, which is made if there is none.

@@ -28,10 +28,10 @@ PipelinedPartition::PipelinedPartition(const Options& options, Context context)
     : ResultPartition(options.subpartitions),
       context_(std::move(context)),
       subpartitions_(options.subpartitions),
-      account_(std::make_shared<MemoryAccount>(context_.budget_bytes, options.wake)),
+      account_(std::make_shared<MemoryAccount>(context_.claim, context_.shares, options.wake)),
       queues_(std::make_shared<PartitionQueues>(PartitionQueues::Options{
           options.job, options.dataset, options.producer, options.attempt, options.subpartitions,
-          options.fixed_record_size, options.start, options.retained_bytes_max})),
+          options.fixed_record_size, options.hash, options.start, options.retained_bytes_max})),
       shared_{context_.pool,
               account_,
               options.fixed_record_size,

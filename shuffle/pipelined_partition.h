@@ -16,7 +16,8 @@ class PipelinedPartition final : public ResultPartition {
   struct Context {
     std::shared_ptr<SegmentPool> pool;
     std::shared_ptr<DatasetIndex> index;
-    uint64_t budget_bytes = 0;
+    MemoryClaim claim;
+    std::shared_ptr<const MemoryShares> shares;
     std::function<void()> on_release;
   };
 

@@ -142,7 +142,8 @@ Status ServingConnection::on_credit(std::string_view payload) {
       if (at == served->channels.end()) continue;  // Lost meanwhile.
       Channel& channel = *at->second;
       channel.credit_bytes += credit.bytes;
-      if (channel.credit_bytes > served->reader->attachment().credit_bytes) {
+      channel.backlog_told = false;
+      if (channel.credit_bytes > channel.credit_bytes_max) {
         return data_loss(fmt::format("more credit for producer {} than was used", credit.producer));
       }
       if (channel.next_charge != 0 && channel.next_charge <= channel.credit_bytes) list(&channel);
@@ -191,6 +192,7 @@ void ServingConnection::on_closed(const Status& why) {
       drop_if_done(channel, &dropped);
     }
     with_ends_.clear();
+    backlogs_.clear();
   }
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
@@ -238,6 +240,7 @@ void ServingConnection::add_ready(const ReaderCall& call) {
     channel->reader = served->reader;
     channel->partition = call.partition;
     channel->credit_bytes = served->reader->attachment().credit_bytes;
+    channel->credit_bytes_max = channel->credit_bytes;
   }
   list(channel.get());
 }
@@ -274,7 +277,7 @@ void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
 }
 
 bool ServingConnection::has_work() const {
-  return !ready_.empty() || !with_ends_.empty() || !replies_.empty();
+  return !ready_.empty() || !with_ends_.empty() || !replies_.empty() || !backlogs_.empty();
 }
 
 void ServingConnection::pump() {
@@ -350,6 +353,8 @@ void ServingConnection::take_turn(Turn* turn) {
     header.first_element = buffer.first_element;
     header.hash = buffer.hash;
     header.gate = buffer.gate;
+    const bool more = turn->taken.more || &buffer != &buffers_.back();
+    if (more && !buffer.event) header.flags |= kFrameMoreFollows;
     batch_.add(header, std::move(buffer));
   }
   buffers_.clear();
@@ -380,7 +385,16 @@ void ServingConnection::end_turn(const Turn& turn) {
     list(&channel);
   } else if (!channel.listed) {
     channel.next_charge = turn.taken.next_charge;
+    tell_backlog(&channel, turn.taken.waiting_bytes);
   }
+}
+
+void ServingConnection::tell_backlog(Channel* channel, uint64_t bytes) {
+  if (channel->backlog_told) return;
+  channel->backlog_told = true;
+  channel->credit_bytes_max = channel->reader->attachment().credit_bytes + kFloatingBytesMax;
+  const auto told = static_cast<uint32_t>(std::min<uint64_t>(bytes, kFloatingBytesMax));
+  backlogs_.push_back({channel->reader->id(), channel->producer, told});
 }
 
 void ServingConnection::take_control(std::string* control) {
@@ -393,6 +407,8 @@ void ServingConnection::take_control(std::string* control) {
     served->ended.clear();
   }
   with_ends_.clear();
+  append_backlog(backlogs_, control);
+  backlogs_.clear();
 }
 
 }  // namespace freshet

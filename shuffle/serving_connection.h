@@ -55,10 +55,12 @@ class ServingConnection final : public ConnectionHandler,
     std::shared_ptr<Reader> reader;
     std::shared_ptr<PartitionQueues> partition;
     uint64_t credit_bytes = 0;
-    uint32_t next_charge = 0;  // What it waits for credit for; 0: it does not.
-    bool listed = false;       // In ready_.
-    bool in_turn = false;      // In turns_.
-    bool gone = false;         // Not served any more; kept in gone_ while listed or in turn.
+    uint64_t credit_bytes_max = 0;  // Its own, and what may float to it once it asked.
+    uint32_t next_charge = 0;       // What it waits for credit for; 0: it does not.
+    bool backlog_told = false;      // Since there was credit last.
+    bool listed = false;            // In ready_.
+    bool in_turn = false;           // In turns_.
+    bool gone = false;              // Not served any more; kept in gone_ while listed or in turn.
   };
   struct Served {
     std::shared_ptr<Reader> reader;
@@ -97,6 +99,7 @@ class ServingConnection final : public ConnectionHandler,
   void take_turn(Turn* turn);
   void end_turns();
   void end_turn(const Turn& turn) REQUIRES(mutex_);
+  void tell_backlog(Channel* channel, uint64_t bytes) REQUIRES(mutex_);
   void add_ready(const ReaderCall& call) REQUIRES(mutex_);
   void list(Channel* channel) REQUIRES(mutex_);
   void remove(std::unique_ptr<Channel> channel, Dropped* dropped) REQUIRES(mutex_);
@@ -119,7 +122,8 @@ class ServingConnection final : public ConnectionHandler,
   Dropped gone_ GUARDED_BY(mutex_);
   std::vector<uint32_t> with_ends_ GUARDED_BY(mutex_);  // Attachments whose `ended` is not empty.
   std::string replies_ GUARDED_BY(mutex_);
-  bool sending_ GUARDED_BY(mutex_) = false;  // From gathering to on_sent().
+  std::vector<Backlog> backlogs_ GUARDED_BY(mutex_);  // To be told, of all channels at once.
+  bool sending_ GUARDED_BY(mutex_) = false;           // From gathering to on_sent().
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 

@@ -95,13 +95,13 @@ TEST(FrameHeaderTest, RefusesWhatIsNotOurs) {
   };
   std::string bytes = encode(FrameHeader{});
   EXPECT_THAT(message(bytes.substr(1)), HasSubstr("39 bytes"));
-  for (const char kind : {0, 9, 127}) {
+  for (const char kind : {0, 10, 127}) {
     bytes[4] = kind;
     EXPECT_THAT(message(bytes), HasSubstr("unknown kind " + std::to_string(kind)));
   }
   bytes[4] = 1;
-  bytes[5] = 8;
-  EXPECT_THAT(message(bytes), HasSubstr("unknown flags 0x8"));
+  bytes[5] = 16;
+  EXPECT_THAT(message(bytes), HasSubstr("unknown flags 0x10"));
   EXPECT_THAT(message(encode(FrameHeader{.payload_bytes = kFramePayloadBytesMax + 1})),
               HasSubstr("1048577 bytes"));
   EXPECT_TRUE(

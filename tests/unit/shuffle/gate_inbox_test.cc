@@ -8,6 +8,7 @@ namespace freshet {
 namespace {
 
 constexpr uint32_t kCredit = 1024;
+constexpr uint32_t kFloating = 4096;
 
 /// A gate with one remote source of producers 0 to 4, fed with frames by hand.
 class GateInboxTest : public ::testing::Test {
@@ -17,7 +18,7 @@ class GateInboxTest : public ::testing::Test {
     source_->attachment.credit_bytes = kCredit;
     source_->attachment.producers = {{{0, 4}, 2}};
     inbox_ = std::make_shared<GateInbox>(
-        GateInbox::Options{DatasetId{1}, pool_, [this] { ++woken_; },
+        GateInbox::Options{DatasetId{1}, pool_, kFloating, [this] { ++woken_; },
                            [this](const ChannelLoss& loss) { losses_.push_back(loss); }});
     inbox_->add(source_);
     GateReader::Options options;
@@ -75,6 +76,13 @@ class GateInboxTest : public ::testing::Test {
     std::string payload;
     const FrameHeader header = frame(producer, first, count, &payload);
     return give(header, payload);
+  }
+
+  /// What producer `producer` gets when it says that `bytes` wait.
+  uint32_t ask(uint32_t producer, uint32_t bytes) {
+    uint32_t granted = 0;
+    EXPECT_TRUE(inbox_->on_backlog(*source_, producer, bytes, &granted).ok());
+    return granted;
   }
 
   size_t take_all() {
@@ -309,6 +317,43 @@ TEST_F(GateInboxTest, LosesEachProducerOnceAndNoneThatEnded) {
   std::vector<uint32_t> begins;
   for (const ChannelLoss& loss : losses_) begins.push_back(loss.producer_begin);
   EXPECT_EQ(begins, (std::vector<uint32_t>{2, 0, 3}));
+}
+
+TEST_F(GateInboxTest, GivesFloatingCreditToWhoHasABacklog) {
+  EXPECT_EQ(ask(1, 2048), 2048u);
+  // Its own and what floats: six small blocks.
+  for (uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(give(1, i, 1).ok());
+  EXPECT_EQ(give(1, 6, 1).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(GateInboxTest, RefusesABacklogOfWhoWasNotAskedFor) {
+  uint32_t granted = 0;
+  EXPECT_EQ(inbox_->on_backlog(*source_, 4, 512, &granted).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(GateInboxTest, PassesFloatingCreditOnWhenItComesBack) {
+  EXPECT_EQ(ask(1, 1u << 20), kFloating);
+  EXPECT_EQ(ask(2, 1u << 20), 0u);  // It waits.
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(give(1, i, 1).ok());
+  returned_ = 0;
+  EXPECT_EQ(take_all(), 10u);
+  EXPECT_EQ(returned_, 10 * 512u);  // In all as much as was used; see whose it is now.
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(give(2, i, 1).ok()) << i;
+  ASSERT_TRUE(give(1, 10, 1).ok());
+  ASSERT_TRUE(give(1, 11, 1).ok());
+  EXPECT_EQ(give(1, 12, 1).code(), StatusCode::kDataLoss);  // Its own is all that it has.
+}
+
+TEST_F(GateInboxTest, TakesBackTheFloatingCreditOfAnEndedProducer) {
+  EXPECT_EQ(ask(1, 1u << 20), kFloating);
+  EXPECT_EQ(ask(2, 512), 0u);
+  ASSERT_TRUE(inbox_->on_ended(*source_, {{1, 2}}).ok());
+  EXPECT_EQ(ask(3, 512), 0u);  // Behind the one that waits since before.
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  EXPECT_EQ(ask(0, 512), 0u);
+  returned_ = 0;
+  EXPECT_EQ(take_all(), 1u);
+  EXPECT_EQ(returned_, 512u + 3 * 512u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 TEST(MemoryAccountTest, WakesOnceEachTimeItBecomesAvailable) {
   int woken = 0;
-  MemoryAccount account(1000, [&] { ++woken; });
+  MemoryAccount account({1000, 0}, nullptr, [&] { ++woken; });
   account.charge(600);
   EXPECT_TRUE(account.available());
   account.charge(600);
@@ -20,6 +20,7 @@ TEST(MemoryAccountTest, WakesOnceEachTimeItBecomesAvailable) {
   account.give_back(600, false);
   EXPECT_EQ(woken, 1);
   account.charge(1000);
+  EXPECT_FALSE(account.available());
   account.close();
   account.give_back(1000, false);
   EXPECT_EQ(woken, 1);
@@ -27,7 +28,8 @@ TEST(MemoryAccountTest, WakesOnceEachTimeItBecomesAvailable) {
 
 TEST(MemoryAccountTest, OwesHeapBlocksOnceTheyAreHandedOver) {
   int woken = 0;
-  auto account = std::make_shared<MemoryAccount>(1u << 20, [&] { ++woken; });
+  auto account =
+      std::make_shared<MemoryAccount>(MemoryClaim{1u << 20, 0}, nullptr, [&] { ++woken; });
   auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
   auto from_pool = Block::allocate(*pool, kLargeBlockBytes, account);
   auto from_heap = Block::allocate(*pool, kLargeBlockBytes, account);

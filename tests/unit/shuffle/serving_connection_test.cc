@@ -14,8 +14,13 @@ namespace {
 class RawConsumer final : public ConnectionHandler {
  public:
   Status on_bytes(std::string_view bytes) override {
-    return reader_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view) {
-      frames.push_back(header);
+    return reader_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
+      if (header.kind == FrameKind::kBacklog) {
+        backlogs.push_back(*decode_backlog(payload));
+      } else {
+        frames.push_back(header);
+        bytes_of_data += payload;
+      }
       return Status();
     });
   }
@@ -23,6 +28,8 @@ class RawConsumer final : public ConnectionHandler {
   void on_closed(const Status&) override { closed = true; }
 
   std::vector<FrameHeader> frames;
+  std::vector<std::vector<Backlog>> backlogs;
+  std::string bytes_of_data;
   bool closed = false;
 
  private:
@@ -172,6 +179,69 @@ TEST_F(ServingConnectionTest, SendsInOneFrameWhatWasFlushedWhileItWaited) {
   EXPECT_EQ(consumer_->frames[1].first_element, 1u);
   EXPECT_EQ(consumer_->frames[1].elements_started, 4u);
   EXPECT_EQ(consumer_->frames[1].payload_bytes, 8u);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, TellsWhatWaitsOnceForAllChannelsWithoutCredit) {
+  ResultPartition::Options options;
+  options.subpartitions = 3;
+  auto partition = *environment_->create_partition(options);
+  std::string attaches = hello();
+  for (uint32_t s = 0; s < 3; ++s) {
+    Attachment attachment;
+    attachment.subpartition = s;
+    attachment.credit_bytes = 512;
+    attachment.producers = {{{0, 1}, 0}};
+    ASSERT_TRUE(append_attach(s + 1, attachment, &attaches).ok());
+  }
+  say(attaches);
+  const std::string text(2000, 'x');
+  for (int round = 0; round < 2; ++round) {
+    for (const uint32_t s : {0u, 2u}) {
+      partition->begin_record(s, INT64_MIN).write(text.data(), text.size());
+      partition->end_record();
+    }
+    partition->flush();
+    executor_.run_ready();
+  }
+  std::vector<Backlog> told;
+  for (const auto& backlog : consumer_->backlogs)
+    told.insert(told.end(), backlog.begin(), backlog.end());
+  ASSERT_EQ(told.size(), 2u);  // Nothing of the idle one, nothing again.
+  std::ranges::sort(told, {}, &Backlog::attachment);
+  EXPECT_EQ(told[0].attachment, 1u);
+  EXPECT_EQ(told[1].attachment, 3u);
+  EXPECT_GE(told[0].bytes, 1024u);
+  say(credit(4096));  // More than its own: what floats.
+  EXPECT_FALSE(consumer_->closed);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, SplitsWhatIsLargerThanTheCredit) {
+  auto partition = this->partition();
+  say(hello() + attach(1024));
+  std::string expected;
+  for (char c = 'a'; c < 'm'; ++c) {
+    const std::string text(100, c);
+    partition->begin_record(0, INT64_MIN).write(text.data(), text.size());
+    partition->end_record();
+    expected += static_cast<char>(100) + text;
+  }
+  partition->flush();
+  executor_.run_ready();
+  while (consumer_->bytes_of_data.size() < expected.size()) say(credit(512));
+  EXPECT_EQ(consumer_->bytes_of_data, expected);
+  uint64_t next = 0;
+  for (const FrameHeader& frame : consumer_->frames) {
+    EXPECT_LE(frame.payload_bytes, 512u);
+    EXPECT_EQ(frame.first_element, next);
+    next += frame.elements_started;
+  }
+  EXPECT_EQ(next, 12u);
+  EXPECT_TRUE(std::ranges::any_of(consumer_->frames, [](const FrameHeader& frame) {
+    return (frame.flags & kFrameMoreFollows) != 0;
+  }));
+  EXPECT_EQ(consumer_->frames.back().flags & kFrameMoreFollows, 0);
   partition->release();
 }
 

@@ -1,0 +1,118 @@
+#include "shuffle/memory_shares.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/base/random.h"
+#include "shuffle/memory_account.h"
+#include "shuffle/segment_pool.h"
+
+namespace freshet {
+namespace {
+
+constexpr JobId kJob{1, 1};
+constexpr JobId kOther{2, 2};
+constexpr uint64_t kMiB = 1u << 20;
+
+TEST(MemorySharesTest, GivesEachItsExtraWhileThereIsEnough) {
+  MemoryShares shares(64 * kMiB);
+  ASSERT_TRUE(shares.reserve(kJob, {kMiB, 4 * kMiB}).ok());
+  ASSERT_TRUE(shares.reserve(kJob, {kMiB, 8 * kMiB}).ok());
+  EXPECT_EQ(shares.extra_bytes(4 * kMiB), 4 * kMiB);
+  EXPECT_EQ(shares.extra_bytes(8 * kMiB), 8 * kMiB);
+}
+
+TEST(MemorySharesTest, DividesWhatIsLeftInProportion) {
+  MemoryShares shares(16 * kMiB);
+  ASSERT_TRUE(shares.reserve(kJob, {4 * kMiB, 8 * kMiB}).ok());
+  ASSERT_TRUE(shares.reserve(kJob, {4 * kMiB, 24 * kMiB}).ok());
+  // 8 MiB are left for 32 MiB of extra.
+  EXPECT_NEAR(static_cast<double>(shares.extra_bytes(8 * kMiB)), 2.0 * kMiB, 0.02 * kMiB);
+  EXPECT_NEAR(static_cast<double>(shares.extra_bytes(24 * kMiB)), 6.0 * kMiB, 0.05 * kMiB);
+  shares.give_back(kJob, MemoryClaim{4 * kMiB, 24 * kMiB});
+  EXPECT_EQ(shares.extra_bytes(8 * kMiB), 8 * kMiB);
+}
+
+TEST(MemorySharesTest, RefusesMoreThanThereIsAndSaysHowMuchIsNeeded) {
+  MemoryShares shares(4 * kMiB);
+  ASSERT_TRUE(shares.reserve(kJob, {3 * kMiB, 0}).ok());
+  const Status alone = shares.reserve(kJob, {2 * kMiB, 0});
+  EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);
+  for (const char* said : {"5242880", "4194304", "taskmanager.memory.network.size"})
+    EXPECT_NE(alone.message().find(said), std::string::npos) << alone.message();
+  EXPECT_EQ(shares.reserve(kOther, {2 * kMiB, 0}).code(), StatusCode::kResourceExhausted);
+  shares.give_back(kJob, MemoryClaim{3 * kMiB, 0});
+  EXPECT_TRUE(shares.is_empty());
+  EXPECT_TRUE(shares.reserve(kOther, {2 * kMiB, 0}).ok());
+}
+
+TEST(MemorySharesTest, ReservesReceiveBlocksForChannelsAndForWhatFloats) {
+  MemoryShares shares(64 * kMiB);
+  const auto few = shares.reserve_receive(kJob, 4, 4 * kMiB);
+  ASSERT_TRUE(few.ok());
+  EXPECT_EQ(few->window_bytes, 64u << 10);  // Enough to be busy.
+  EXPECT_EQ(few->floating_bytes, 4 * kMiB - 4 * (64u << 10));
+  EXPECT_EQ(few->reserved_bytes, 4 * kMiB);
+  const auto many = shares.reserve_receive(kJob, 10'000, 4 * kMiB);
+  ASSERT_TRUE(many.ok());
+  EXPECT_EQ(many->window_bytes, kSmallBlockBytes);
+  EXPECT_EQ(many->floating_bytes, 0u);
+  EXPECT_EQ(many->reserved_bytes, 10'000u * kSmallBlockBytes);
+  shares.give_back(kJob, *few);
+  shares.give_back(kJob, *many);
+  EXPECT_TRUE(shares.is_empty());
+}
+
+TEST(MemorySharesTest, LetsManyGatesHaveSomethingEach) {
+  MemoryShares shares(64 * kMiB);
+  uint64_t all = 0;
+  for (int gate = 0; gate < 1000; ++gate) {
+    const auto memory = shares.reserve_receive(kJob, 4, 4 * kMiB);
+    ASSERT_TRUE(memory.ok()) << gate;
+    ASSERT_GE(memory->window_bytes, kSmallBlockBytes);
+    all += memory->reserved_bytes;
+  }
+  EXPECT_LE(all, 40 * kMiB);
+  EXPECT_TRUE(shares.reserve(kJob, {16 * kMiB, 0}).ok());  // Partitions have the other half.
+}
+
+TEST(MemorySharesTest, NeverPromisesMoreThanThereIs) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    auto random = make_seeded_random(seed);
+    MemoryShares shares(64 * kMiB);
+    std::vector<MemoryClaim> claims;
+    for (int step = 0; step < 500; ++step) {
+      if (random->one_in(2) || claims.empty()) {
+        const MemoryClaim claim{random->below(kMiB), random->below(64 * kMiB)};
+        if (shares.reserve(kJob, claim).ok()) claims.push_back(claim);
+      } else {
+        std::swap(claims[random->below(claims.size())], claims.back());
+        shares.give_back(kJob, claims.back());
+        claims.pop_back();
+      }
+      uint64_t promised = 0;
+      for (const MemoryClaim& claim : claims)
+        promised += claim.guaranteed_bytes + shares.extra_bytes(claim.extra_bytes_max);
+      ASSERT_LE(promised, 64 * kMiB);
+    }
+  }
+}
+
+TEST(MemorySharesTest, WakesAnAccountWhoseShareGrewWhenSomethingComesBack) {
+  auto shares = std::make_shared<MemoryShares>(8 * kMiB);
+  const MemoryClaim claim{kMiB, 7 * kMiB}, other{kMiB, 700 * kMiB};
+  ASSERT_TRUE(shares->reserve(kJob, claim).ok());
+  ASSERT_TRUE(shares->reserve(kJob, other).ok());
+  int woken = 0;
+  MemoryAccount account(claim, shares, [&] { ++woken; });
+  account.charge(3 * kMiB);
+  EXPECT_FALSE(account.available());
+  shares->give_back(kJob, other);
+  account.give_back(1, false);
+  EXPECT_EQ(woken, 1);
+  EXPECT_TRUE(account.available());
+}
+
+}  // namespace
+}  // namespace freshet
