@@ -12,7 +12,7 @@ bool Buffer::goes_on_in(const Buffer& next) const {
   const auto differing = static_cast<uint8_t>(flags ^ next.flags);
   const bool timestamps_agree =
       elements_started == 0 || next.elements_started == 0 || (differing & kFrameHasTimestamps) == 0;
-  return block == next.block && offset + size == next.offset && !event && !next.event &&
+  return block == next.block && data + size == next.data && !event && !next.event &&
          timestamps_agree && kept == next.kept;
 }
 
@@ -36,7 +36,7 @@ void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer) {
     at += record.header_bytes + record.payload_bytes;
     CHECK(at < bytes.size());
   }
-  buffer->offset += static_cast<uint32_t>(at);
+  buffer->data += at;
   buffer->size -= static_cast<uint32_t>(at);
   buffer->elements_started -= static_cast<uint32_t>(element - buffer->first_element);
   buffer->first_element = element;
@@ -63,7 +63,7 @@ Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer) {
   first.tail_bytes = std::min(first.tail_bytes, bytes);
   first.hash = 0;
   first.flags &= static_cast<uint8_t>(~kFrameEndsIncomplete);
-  buffer->offset += bytes;
+  buffer->data += bytes;
   buffer->size -= bytes;
   buffer->first_element += started;
   buffer->elements_started -= started;

@@ -13,8 +13,13 @@ namespace freshet {
 /// A piece of one channel's stream, immutable: elements back to back in a block, or one event.
 /// Copies share the block.
 struct Buffer {
+  Buffer() = default;
+  /// The first `bytes` of a block.
+  Buffer(ConstBlockRef memory, uint32_t bytes)
+      : block(std::move(memory)), data(block->data()), size(bytes) {}
+
   ConstBlockRef block;
-  uint32_t offset = 0;  // In the block.
+  const char* data = nullptr;  // In the block.
   uint32_t size = 0;
   bool event = false;             // Then the bytes are u8 ElementKind, fields. Costs no credit.
   uint8_t flags = 0;              // kFrame... bits.
@@ -25,7 +30,7 @@ struct Buffer {
   uint32_t tail_bytes = 0;  // At the producer: before the first element that starts here.
   bool kept = false;        // At the producer: a heap copy that no account is charged for.
 
-  std::string_view bytes() const { return {block->data() + offset, size}; }
+  std::string_view bytes() const { return {data, size}; }
 
   /// True when the start of `element` is in these bytes.
   bool has_start_of(uint64_t element) const {

@@ -58,7 +58,7 @@ class ChannelReader {
   virtual const Attachment& attachment() const = 0;
 
   /// The channel went from nothing to something.
-  virtual void on_ready(const std::shared_ptr<PartitionQueues>& partition) = 0;
+  virtual void on_ready(const ReaderCall& call) = 0;
 
   /// Readers of one hub are told at once of all that became ready at once, by the first of them;
   /// null: each for itself.

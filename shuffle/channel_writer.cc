@@ -58,10 +58,8 @@ void ChannelWriter::open_block() {
 }
 
 void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
-  Buffer buffer;
-  buffer.offset = cut_at_;
-  buffer.size = used();
-  buffer.block = block_;
+  Buffer buffer(block_, used());
+  buffer.data += cut_at_;
   buffer.flags = flags_ | more_flags;
   if (open_.records != 0 && open_.timestamps) buffer.flags |= kFrameHasTimestamps;
   buffer.elements_started = open_.records;
@@ -191,9 +189,7 @@ void ChannelWriter::append_event(ElementKind kind, const ConstBlockRef& event, u
     hash_ =
         rolling_hash(hash_, kind, kNoTimestamp, std::string_view(event->data(), size).substr(1));
   }
-  Buffer buffer;
-  buffer.block = event;
-  buffer.size = size;
+  Buffer buffer(event, size);
   buffer.event = true;
   buffer.first_element = first_element_;
   buffer.elements_started = numbered ? 1 : 0;

@@ -52,16 +52,14 @@ Status GateInbox::check_shape(const FrameHeader& header, std::string_view payloa
 }
 
 Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) const {
-  Buffer buffer;
-  buffer.event = header.kind == FrameKind::kEvent;
+  const bool event = header.kind == FrameKind::kEvent;
   const auto size = static_cast<uint32_t>(payload.size());
   const BlockRef block =
-      buffer.event
-          ? Block::on_heap(size, nullptr, 0)
-          : Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
+      event ? Block::on_heap(size, nullptr, 0)
+            : Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
   std::memcpy(block->data(), payload.data(), payload.size());
-  buffer.block = block;
-  buffer.size = size;
+  Buffer buffer(block, size);
+  buffer.event = event;
   buffer.flags = header.flags;
   buffer.elements_started = header.elements_started;
   buffer.first_element = header.first_element;
@@ -175,7 +173,7 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
     (within(arrived.producer) ? dropped->buffers : buffers).push_back(std::move(arrived));
   arrivals_.buffers = std::move(buffers);
   std::erase_if(arrivals_.ready,
-                [&](const auto& partition) { return within(partition->producer()); });
+                [&](const ReadyChannel& ready) { return within(ready.partition->producer()); });
   ProducerSet ended;
   for (const ProducerSpan& one : arrivals_.ended) ended.add(one);
   ended.remove(span);
@@ -280,12 +278,12 @@ void GateInbox::fail(uint32_t producer, const Status& cause) {
   on_lost(*source, {producer, producer + 1}, cause);
 }
 
-void GateInbox::on_ready(const Source& source, const std::shared_ptr<PartitionQueues>& partition) {
+void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_ || !owns(source, partition->producer())) return;
-    arrivals_.ready.push_back(partition);
+    if (closed_ || !owns(source, call.partition->producer())) return;
+    arrivals_.ready.push_back({call.partition, call.channel});
     woken = note_arrival();
   }
   wake_if(woken);

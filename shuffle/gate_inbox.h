@@ -45,10 +45,14 @@ class GateInbox {
     uint32_t producer = 0;
     Buffer buffer;
   };
+  /// A channel of a partition of this process that has something.
+  struct ReadyChannel {
+    std::shared_ptr<PartitionQueues> partition;
+    QueuedChannel* channel = nullptr;
+  };
   struct Arrivals {
     std::vector<Arrived> buffers;
-    std::vector<std::shared_ptr<PartitionQueues>>
-        ready;                        // Partitions of this process that have something.
+    std::vector<ReadyChannel> ready;
     std::vector<ProducerSpan> ended;  // Everything of these was taken, or is in `buffers`.
 
     void clear() {
@@ -83,7 +87,7 @@ class GateInbox {
   /// All channels of the source within `producers` that did not end are disconnected.
   void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
   void on_source_lost(const Source& source, const Status& cause);
-  void on_ready(const Source& source, const std::shared_ptr<PartitionQueues>& partition);
+  void on_ready(const Source& source, const ReaderCall& call);
   void on_local_ended(const Source& source, uint32_t producer);
 
   // From the task.

@@ -42,7 +42,7 @@ void tell(const std::vector<ReaderCall>& calls) {
       case ReaderCall::Kind::kReady: {
         const size_t together = ready_together(calls, i);
         if (together == 1) {
-          call.reader->on_ready(call.partition);
+          call.reader->on_ready(call);
         } else {
           call.reader->on_all_ready(std::span(calls).subspan(i, together));
           i += together - 1;
@@ -64,7 +64,7 @@ PartitionQueues::PartitionQueues(Options options)
 
 ReaderCall PartitionQueues::call(ReaderCall::Kind kind,
                                  const std::shared_ptr<ChannelReader>& reader, Status cause) {
-  return ReaderCall{kind, reader, shared_from_this(), std::move(cause)};
+  return ReaderCall{kind, reader, shared_from_this(), nullptr, std::move(cause)};
 }
 
 uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
@@ -72,6 +72,10 @@ uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
   if (credit == 0 || may_split()) return kLargeBlockBytes;
   // Two blocks in flight keep a channel busy while credit comes back.
   return largest_block(credit / 2);
+}
+
+ReaderCall PartitionQueues::ready(Channel* channel) {
+  return ReaderCall{ReaderCall::Kind::kReady, channel->reader, shared_from_this(), channel, {}};
 }
 
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
@@ -98,7 +102,7 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
       if (!status.ok()) {
         lose_reader(&channel, std::move(status), calls, &dropped);
       } else if (was_empty && !channel.buffers.empty()) {
-        calls->push_back(call(ReaderCall::Kind::kReady, channel.reader));
+        calls->push_back(ready(&channel));
       }
     }
   }
@@ -116,14 +120,13 @@ void PartitionQueues::add(Channel* channel, Buffer buffer) {
   }
 }
 
-PartitionQueues::Taken PartitionQueues::take(uint32_t subpartition, const ChannelReader* reader,
+PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelReader* reader,
                                              uint64_t credit_bytes, uint64_t bytes_max,
                                              std::vector<Buffer>* buffers) {
   Taken taken;
   uint64_t bytes = 0;
   MutexLock lock(mutex_);
-  Channel* channel = channels_.find(subpartition);
-  if (channel == nullptr || channel->reader.get() != reader) return taken;
+  if (channel->reader.get() != reader) return taken;
   while (!channel->buffers.empty() && bytes < bytes_max) {
     const uint32_t whole = channel->buffers.front().charge();
     const uint32_t charge = fitting_charge(*channel, credit_bytes - taken.charged_bytes);
@@ -192,7 +195,7 @@ void PartitionQueues::retain(const Buffer& buffer, Channel* channel) {
     const auto copy = Block::on_heap(buffer.size, nullptr, 0);
     std::memcpy(copy->data(), buffer.bytes().data(), buffer.size);
     kept.block = copy;
-    kept.offset = 0;
+    kept.data = copy->data();
     kept.kept = true;
   }
   retained_bytes_ += kept.size;
@@ -308,7 +311,7 @@ void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<Channe
   }
   channel->end_told = ended_ && channel->buffers.empty();
   if (!channel->buffers.empty()) {
-    calls->push_back(call(ReaderCall::Kind::kReady, reader));
+    calls->push_back(ready(channel));
   } else if (ended_) {
     calls->push_back(call(ReaderCall::Kind::kEnded, reader));
   }

@@ -16,12 +16,33 @@
 
 namespace freshet {
 
+/// One channel of a partition, and what waits in it. Lives as long as the partition.
+struct QueuedChannel {
+  /// The largest block its reader takes; kSmallBlockBytes while it has none.
+  std::atomic<uint32_t> block_bytes_max{kSmallBlockBytes};
+
+ private:
+  friend class PartitionQueues;
+  BufferQueue buffers;   // Not given away yet.
+  BufferQueue retained;  // Given away, just before `buffers`.
+  Buffer whole;          // What the first of `buffers` was cut from; without block: nothing.
+  std::shared_ptr<ChannelReader> reader;
+  uint64_t position = 0;        // Number of the next element that starts in `buffers`.
+  uint32_t hash = 0;            // Low half, of the elements before `position`; 0: not known.
+  bool inside_element = false;  // What was given away last ends incomplete.
+  bool skipping = false;        // The reader has what comes next; see skip().
+  bool was_read = false;        // It has or had a reader.
+  bool end_told = false;
+};
+
 /// Something to tell a reader once no lock is held.
 struct ReaderCall {
   enum class Kind { kReady, kEnded, kLost };
   Kind kind = Kind::kReady;
   std::shared_ptr<ChannelReader> reader;
   std::shared_ptr<PartitionQueues> partition;
+  QueuedChannel* channel =
+      nullptr;   // Of kReady: what to take from. Lives as long as the partition.
   Status cause;  // Of kLost.
 };
 
@@ -41,24 +62,7 @@ void tell(const std::vector<ReaderCall>& calls);
 /// are called.
 class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
  public:
-  /// One channel. Lives as long as the partition.
-  struct Channel {
-    /// The largest block its reader takes; kSmallBlockBytes while it has none.
-    std::atomic<uint32_t> block_bytes_max{kSmallBlockBytes};
-
-   private:
-    friend class PartitionQueues;
-    BufferQueue buffers;   // Not given away yet.
-    BufferQueue retained;  // Given away, just before `buffers`.
-    Buffer whole;          // What the first of `buffers` was cut from; without block: nothing.
-    std::shared_ptr<ChannelReader> reader;
-    uint64_t position = 0;        // Number of the next element that starts in `buffers`.
-    uint32_t hash = 0;            // Low half, of the elements before `position`; 0: not known.
-    bool inside_element = false;  // What was given away last ends incomplete.
-    bool skipping = false;        // The reader has what comes next; see skip().
-    bool was_read = false;        // It has or had a reader.
-    bool end_told = false;
-  };
+  using Channel = QueuedChannel;
 
   struct Options {
     JobId job;
@@ -109,7 +113,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   /// the headers of their frames, were taken. One for which the credit is too little is split,
   /// unless somebody may want to have it again. Nothing when `reader` is not the channel's reader
   /// any more.
-  Taken take(uint32_t subpartition, const ChannelReader* reader, uint64_t credit_bytes,
+  Taken take(Channel* channel, const ChannelReader* reader, uint64_t credit_bytes,
              uint64_t bytes_max, std::vector<Buffer>* buffers);
 
   // Under the lock of the DatasetIndex:
@@ -164,6 +168,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
                    std::vector<Buffer>* dropped) REQUIRES(mutex_);
   /// Not ok when the reader has more than the producer ever wrote.
   Status missing_at_end(uint64_t written, const ChannelReader& reader) const;
+  ReaderCall ready(Channel* channel) REQUIRES(mutex_);
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
   uint32_t block_limit(const ChannelReader& reader) const;

@@ -48,7 +48,8 @@ class GateReader {
  private:
   GateChannel& channel(uint32_t producer);
   bool absorb();
-  void take_local(const std::shared_ptr<PartitionQueues>& partition);
+  void take_all_local();
+  void take_local(const GateInbox::ReadyChannel& ready);
   void add(uint32_t producer, Buffer buffer);
   void fail(uint32_t producer, const Status& cause);
   void drop_views();
@@ -76,9 +77,7 @@ class LocalReader final : public ChannelReader {
       : inbox_(std::move(inbox)), source_(std::move(source)) {}
 
   const Attachment& attachment() const override { return source_->attachment; }
-  void on_ready(const std::shared_ptr<PartitionQueues>& partition) override {
-    inbox_->on_ready(*source_, partition);
-  }
+  void on_ready(const ReaderCall& call) override { inbox_->on_ready(*source_, call); }
   void on_ended(uint32_t producer) override { inbox_->on_local_ended(*source_, producer); }
   void on_lost(ProducerSpan producers, const Status& cause) override {
     inbox_->on_lost(*source_, producers, cause);

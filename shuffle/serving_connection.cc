@@ -26,8 +26,7 @@ bool equal_secrets(std::string_view given, std::string_view expected) {
 }  // namespace
 
 /// One attachment of the peer, as partitions see it.
-class ServingConnection::Reader final : public ChannelReader,
-                                        public std::enable_shared_from_this<Reader> {
+class ServingConnection::Reader final : public ChannelReader {
  public:
   Reader(const std::shared_ptr<ServingConnection>& connection, uint32_t id, Attachment attachment)
       : connection_(connection),
@@ -38,10 +37,7 @@ class ServingConnection::Reader final : public ChannelReader,
   uint32_t id() const { return id_; }
 
   const Attachment& attachment() const override { return attachment_; }
-  void on_ready(const std::shared_ptr<PartitionQueues>& partition) override {
-    const ReaderCall call{ReaderCall::Kind::kReady, shared_from_this(), partition, Status()};
-    on_all_ready({&call, 1});
-  }
+  void on_ready(const ReaderCall& call) override { on_all_ready({&call, 1}); }
   const void* hub() const override { return hub_; }
   void on_all_ready(std::span<const ReaderCall> calls) override {
     if (auto connection = connection_.lock()) connection->channels_ready(calls);
@@ -239,6 +235,7 @@ void ServingConnection::add_ready(const ReaderCall& call) {
     channel->producer = call.partition->producer();
     channel->reader = served->reader;
     channel->partition = call.partition;
+    channel->queue = call.channel;
     channel->credit_bytes = served->reader->attachment().credit_bytes;
     channel->credit_bytes_max = channel->credit_bytes;
   }
@@ -338,8 +335,8 @@ void ServingConnection::take_turn(Turn* turn) {
   const Channel& channel = *turn->channel;
   PartitionQueues& partition = *channel.partition;
   turn->done = true;
-  turn->taken = partition.take(channel.reader->attachment().subpartition, channel.reader.get(),
-                               turn->credit_bytes, kTurnBytes, &buffers_);
+  turn->taken = partition.take(channel.queue, channel.reader.get(), turn->credit_bytes, kTurnBytes,
+                               &buffers_);
   for (Buffer& buffer : buffers_) {
     FrameHeader header;
     header.payload_bytes = buffer.size;

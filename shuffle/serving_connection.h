@@ -54,6 +54,7 @@ class ServingConnection final : public ConnectionHandler,
     uint32_t producer = 0;
     std::shared_ptr<Reader> reader;
     std::shared_ptr<PartitionQueues> partition;
+    QueuedChannel* queue = nullptr;  // In it.
     uint64_t credit_bytes = 0;
     uint64_t credit_bytes_max = 0;  // Its own, and what may float to it once it asked.
     uint32_t next_charge = 0;       // What it waits for credit for; 0: it does not.

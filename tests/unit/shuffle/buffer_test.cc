@@ -42,9 +42,7 @@ Written write(Random& random, uint32_t fixed_size, bool timestamps) {
   if (bytes.size() < 2) return write(random, fixed_size, timestamps);
   const BlockRef block = Block::on_heap(static_cast<uint32_t>(bytes.size()), nullptr, 0);
   std::memcpy(block->data(), bytes.data(), bytes.size());
-  Buffer& buffer = written.buffer;
-  buffer.size = block->capacity();
-  buffer.block = block;
+  Buffer& buffer = written.buffer = Buffer(block, block->capacity());
   buffer.first_element = 100;
   buffer.elements_started = static_cast<uint32_t>(written.starts.size());
   buffer.tail_bytes = written.starts.empty() ? buffer.size : written.starts.front();
@@ -95,13 +93,11 @@ TEST(BufferTest, IsSplitAtEveryByte) {
 
 TEST(BufferTest, TakesInOnlyWhatComesBehindItInTheSameBlock) {
   const BlockRef block = Block::on_heap(100, nullptr, 0);
-  Buffer first;
-  first.block = block;
-  first.size = 10;
+  Buffer first(block, 10);
   first.elements_started = 2;
   first.flags = kFrameHasTimestamps | kFrameStartsWithTail;
   Buffer next = first;
-  next.offset = 10;
+  next.data += 10;
   next.size = 20;
   next.flags = kFrameHasTimestamps;
   next.hash = 7;
@@ -116,7 +112,7 @@ TEST(BufferTest, TakesInOnlyWhatComesBehindItInTheSameBlock) {
   untimed.flags = 0;
   EXPECT_FALSE(first.goes_on_in(untimed));
   Buffer behind = next;
-  behind.offset = 11;
+  behind.data += 1;
   EXPECT_FALSE(first.goes_on_in(behind));
   Buffer elsewhere = next;
   elsewhere.block = Block::on_heap(100, nullptr, 0);

@@ -10,10 +10,7 @@ namespace {
 Buffer buffer_of(const std::string& bytes) {
   const BlockRef block = Block::on_heap(static_cast<uint32_t>(bytes.size()), nullptr, 0);
   std::memcpy(block->data(), bytes.data(), bytes.size());
-  Buffer buffer;
-  buffer.size = block->capacity();
-  buffer.block = block;
-  return buffer;
+  return Buffer(block, block->capacity());
 }
 
 std::string joined(const std::vector<OutgoingBytes>& pieces) {
