@@ -16,7 +16,7 @@ inline constexpr size_t kShortTextBytes = 15;
 
 /// So many bytes may be read at data() of every std::string; what is behind its text is anything.
 inline constexpr size_t kReadableBytes = kShortTextBytes + 1;
-static_assert(std::string().capacity() >= kShortTextBytes);
+static_assert(sizeof(std::string) >= kReadableBytes + 2 * sizeof(void*));
 
 inline uint64_t load_word(const char* at) {
   uint64_t word;
