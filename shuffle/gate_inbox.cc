@@ -181,11 +181,13 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
   ended_.remove(span);
   lost_.remove(span);
   floating_.forget(span);
+  uint64_t floating_bytes = 0;
   std::erase_if(channels_, [&](const auto& channel) {
     if (!within(channel.first)) return false;
-    floating_.put_back(channel.second.floating_bytes);
+    floating_bytes += channel.second.floating_bytes;
     return true;
   });
+  floating_.put_back(floating_bytes);
 }
 
 std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::add(
@@ -361,14 +363,15 @@ void GateInbox::grant_floating(std::vector<CreditReturn>* credits) {
 
 void GateInbox::stop_floating(ProducerSpan producers) {
   floating_.forget(producers);
-  const auto stop = [this](Channel& channel) {
+  uint64_t unused_bytes = 0;
+  const auto stop = [&](Channel& channel) {
     channel.waits = false;
     channel.more_follows = false;
     // The rest comes back with the buffers that hold it.
     const uint64_t unused = std::min(channel.floating_bytes, channel.credit_bytes);
     channel.floating_bytes -= unused;
     channel.credit_bytes -= unused;
-    floating_.put_back(unused);
+    unused_bytes += unused;
   };
   if (producers.end - producers.begin < channels_.size()) {
     for (uint32_t producer = producers.begin; producer < producers.end; ++producer) {
@@ -379,6 +382,7 @@ void GateInbox::stop_floating(ProducerSpan producers) {
       if (producer >= producers.begin && producer < producers.end) stop(channel);
     }
   }
+  floating_.put_back(unused_bytes);
 }
 
 Status GateInbox::on_backlog(const Source& source, uint32_t producer, uint32_t bytes,

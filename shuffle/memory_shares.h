@@ -36,7 +36,7 @@ struct ReceiveMemory {
 /// Thread-safe, one lock, under which nothing is called; extra_bytes() takes none.
 class MemoryShares {
  public:
-  explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) { divide(); }
+  explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) {}
 
   /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
   /// have it without the others. Both say how much is needed.
@@ -63,7 +63,7 @@ class MemoryShares {
 
   Status add(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
   void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
-  void divide();
+  void divide() REQUIRES(mutex_);
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> parts_{kParts};

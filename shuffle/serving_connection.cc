@@ -263,11 +263,13 @@ void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
     MutexLock lock(mutex_);
     Served* const served = find(attachment);
     if (served == nullptr) return;
+    Dropped lost;
     boost::unordered::erase_if(served->channels, [&](auto& entry) {
       if (entry.first < loss.producers.begin || entry.first >= loss.producers.end) return false;
-      remove(std::move(entry.second), &dropped);
+      lost.push_back(std::move(entry.second));
       return true;
     });
+    for (auto& channel : lost) remove(std::move(channel), &dropped);
     append_attach_reply(attachment, loss, &replies_);
   }
   pump();
