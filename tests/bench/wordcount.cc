@@ -28,7 +28,7 @@ constexpr Duration kRunTime = 3600s;
 constexpr uint32_t kTaskManagers = 2;
 
 struct Options {
-  uint64_t megabytes = 100;  // Of 10^6 bytes.
+  uint64_t megabytes = 500;  // Of 10^6 bytes.
   std::vector<uint32_t> vocabularies = {1'000, 100'000, 1'000'000};
   std::string cluster = "both";
   uint32_t parallelism = 2;
