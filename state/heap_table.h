@@ -221,7 +221,8 @@ class HeapTable {
   }
 
   template <class S, class Initial>
-  std::pair<V*, bool> look_up_or_insert(const S& stored, uint32_t tag, const Initial& initial) {
+  [[gnu::noinline]] std::pair<V*, bool> look_up_or_insert(const S& stored, uint32_t tag,
+                                                          const Initial& initial) {
     const size_t at = find_slot(stored, tag);
     if (at != kNowhere) return {&row_at(index_[at].row).value, false};
     const uint32_t row = take_row();

@@ -20,6 +20,8 @@ void Encoder::grow(size_t more) {
   end_ = begin_ + overflow_size_;
 }
 
+void Decoder::read_any_text(std::string& to) { to = read_string(); }
+
 void Decoder::fail(const char* why) { throw CodecError(why); }
 
 }  // namespace freshet

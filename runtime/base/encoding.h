@@ -126,9 +126,14 @@ class Decoder {
 
   /// The same, into an old text.
   void read_text(std::string& to) {
-    const uint64_t size = read_varint();
-    const size_t readable = remaining();
-    assign_text(to, take(size), size, readable);
+    if (cursor_ != end_) [[likely]] {
+      const auto size = static_cast<uint8_t>(*cursor_);  // When it is that of a short text.
+      if (assign_short_text(to, cursor_ + 1, size, remaining() - 1)) [[likely]] {
+        cursor_ += 1 + size;
+        return;
+      }
+    }
+    read_any_text(to);
   }
 
   /// A view into the element's bytes.
@@ -144,6 +149,7 @@ class Decoder {
     cursor_ += size;
     return at;
   }
+  void read_any_text(std::string& to);
   [[noreturn]] static void fail(const char* why);
 
   const char* cursor_;

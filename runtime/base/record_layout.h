@@ -46,9 +46,7 @@ inline ParseResult parse_record_header(RecordLayout layout, std::string_view byt
     at = kTimestampBytes;
   }
   record->payload_bytes = layout.fixed_size;
-  if (layout.fixed_size == 0 && at != bytes.size() && static_cast<uint8_t>(bytes[at]) < 0x80) {
-    record->payload_bytes = static_cast<uint8_t>(bytes[at++]);
-  } else if (layout.fixed_size == 0) {
+  if (layout.fixed_size == 0) {
     uint64_t length = 0;
     for (int shift = 0;; shift += 7) {
       if (shift > 35) return ParseResult::kInvalid;
@@ -97,17 +95,38 @@ class RecordRun {
 
   /// The payload of the next record; from then on it counts as taken. False when there is none that
   /// is whole, or the run is at its end.
-  bool next(std::string_view* payload, EpochMillis* timestamp) {
+  [[gnu::noinline]] bool next(std::string_view* payload, EpochMillis* timestamp) {
+    if (next_small(payload, timestamp)) return true;
     if (records_ == records_max_ || *stop_) return false;
     RecordView record;
     const std::string_view rest{cursor_, static_cast<size_t>(end_ - cursor_)};
     if (parse_record_header(layout_, rest, &record) != ParseResult::kComplete ||
         record.payload_bytes > rest.size() - record.header_bytes)
       return false;
-    ++records_;
-    *timestamp = record.timestamp;
-    *payload = rest.substr(record.header_bytes, record.payload_bytes);
-    cursor_ += record.header_bytes + record.payload_bytes;
+    take(record.timestamp, rest.substr(record.header_bytes, record.payload_bytes), payload,
+         timestamp);
+    return true;
+  }
+
+  /// The same for whoever wants it inlined. False also when the length of the next record takes
+  /// more than one byte.
+  bool next_small(std::string_view* payload, EpochMillis* timestamp) {
+    if (records_ == records_max_ || *stop_) return false;
+    const char* at = cursor_;
+    EpochMillis time = kNoTimestamp;
+    if (layout_.timestamps) {
+      if (end_ - at < static_cast<ptrdiff_t>(kTimestampBytes)) return false;
+      std::memcpy(&time, at, kTimestampBytes);
+      at += kTimestampBytes;
+    }
+    uint32_t size = layout_.fixed_size;
+    if (size == 0) {
+      if (at == end_) return false;
+      size = static_cast<uint8_t>(*at++);
+      if (size >= 0x80) return false;
+    }
+    if (size > static_cast<size_t>(end_ - at)) return false;
+    take(time, {at, size}, payload, timestamp);
     return true;
   }
 
@@ -116,6 +135,14 @@ class RecordRun {
   size_t bytes() const { return static_cast<size_t>(cursor_ - begin_); }
 
  private:
+  void take(EpochMillis time, std::string_view bytes, std::string_view* payload,
+            EpochMillis* timestamp) {
+    ++records_;
+    *timestamp = time;
+    *payload = bytes;
+    cursor_ = bytes.data() + bytes.size();
+  }
+
   RecordLayout layout_;
   const char* begin_ = nullptr;
   const char* cursor_ = nullptr;

@@ -45,10 +45,8 @@ class RecordOutput {
   template <class Encode>
   void write(uint32_t channel, EpochMillis timestamp, uint32_t fixed_size, Encode&& encode) {
     OpenBlock* open = open_block(channel);
-    if (open == nullptr || !write_in_place(*open, timestamp, fixed_size, encode)) {
-      encode(begin_record(channel, timestamp));
-      end_record();
-    }
+    if (open == nullptr || !write_in_place(*open, timestamp, fixed_size, encode)) [[unlikely]]
+      write_elsewhere(channel, timestamp, encode);
   }
 
   /// A record for `channel` comes soon: asks for the memory that it will need.
@@ -74,6 +72,12 @@ class RecordOutput {
     const size_t index = channel / kPage;
     if (index >= pages_.size() || !pages_[index]) return nullptr;
     return &(*pages_[index])[channel % kPage];
+  }
+
+  template <class Encode>
+  [[gnu::noinline]] void write_elsewhere(uint32_t channel, EpochMillis timestamp, Encode& encode) {
+    encode(begin_record(channel, timestamp));
+    end_record();
   }
 
   template <class Encode>

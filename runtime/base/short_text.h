@@ -51,17 +51,17 @@ void assign_copied(std::string& to, const char* from, size_t size) {
 
 }  // namespace short_text_detail
 
-/// to.assign(from, size), where `readable` bytes, at least `size`, may be read at `from`.
-inline void assign_text(std::string& to, const char* from, size_t size, size_t readable) {
-  if (to.capacity() > kShortTextBytes) {
-    to.assign(from, size);  // Which keeps its memory.
-  } else if (size <= 8 && readable >= 8) {
+/// to.assign(from, size), where `readable` bytes may be read at `from`; false when that takes a
+/// call.
+inline bool assign_short_text(std::string& to, const char* from, size_t size, size_t readable) {
+  if (to.capacity() > kShortTextBytes) return false;  // It keeps its memory.
+  if (size <= 8 && readable >= 8) {
     short_text_detail::assign_copied<8>(to, from, size);
-  } else if (size <= kShortTextBytes && readable >= kShortTextBytes) {
-    short_text_detail::assign_copied<kShortTextBytes>(to, from, size);
-  } else {
-    to.assign(from, size);
+    return true;
   }
+  if (size > kShortTextBytes || readable < kShortTextBytes) return false;
+  short_text_detail::assign_copied<kShortTextBytes>(to, from, size);
+  return true;
 }
 
 }  // namespace freshet

@@ -80,8 +80,10 @@ class EdgeType {
   }
 
   /// Encodes into the channel of the subtask that owns the record's key, for Partitioning::kHash.
-  virtual void write_by_key(const void* record, EpochMillis timestamp, RecordOutput& output,
-                            const KeyedConsumers& consumers, Encoder& scratch) const {
+  // Not inlined: a caller would first look whether this is the one that is meant, for each record.
+  [[gnu::noinline]] virtual void write_by_key(const void* record, EpochMillis timestamp,
+                                              RecordOutput& output, const KeyedConsumers& consumers,
+                                              Encoder& scratch) const {
     write(record, timestamp, output, consumers.subtask_of(key_hash(record, scratch)));
   }
   virtual std::unique_ptr<RecordReader> make_reader() const = 0;

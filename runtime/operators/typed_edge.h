@@ -55,8 +55,21 @@ class TypedReader final : public RecordReader {
     if (decoder.remaining() != 0) throw CodecError("an element is longer than its record");
   }
 
-  void fill_batch(RecordRun& run) {
-    RecordRun rest = run;  // Nobody else sees this one, so it stays in registers.
+  /// The next record of `rest`; `run` is used for what is not inlined.
+  static bool next(RecordRun& run, RecordRun& rest, std::string_view* bytes,
+                   EpochMillis* timestamp) {
+    if (rest.next_small(bytes, timestamp)) [[likely]]
+      return true;
+    run = rest;
+    const bool found = run.next(bytes, timestamp);
+    rest = run;
+    return found;
+  }
+
+  // Everything is inlined, so that what is left of the run, of which nobody else knows, is in
+  // registers.
+  [[gnu::flatten]] void fill_batch(RecordRun& run) {
+    RecordRun rest = run;
     uint32_t count = 0;
     const auto leave = [&] {
       run = rest;
@@ -66,7 +79,7 @@ class TypedReader final : public RecordReader {
       std::string_view bytes;
       const size_t bytes_max = rest.bytes() + kBatchBytes;
       while (count < kValues && rest.bytes() < bytes_max &&
-             rest.next(&bytes, &batch_.timestamps[count])) {
+             next(run, rest, &bytes, &batch_.timestamps[count])) {
         T& value = values_[count];
         decode(bytes, value);
         batch_.records[count] = &value;
@@ -118,21 +131,31 @@ template <class K, class T>
 class KeyedEdge final : public TypedEdge<T> {
  public:
   explicit KeyedEdge(std::shared_ptr<const KeySelector<K, T>> selector)
-      : selector_(std::move(selector)) {}
+      : selector_(std::move(selector)), field_(selector_->field()) {}
 
-  void write_by_key(const void* record, EpochMillis timestamp, RecordOutput& output,
-                    const KeyedConsumers& consumers, Encoder& scratch) const override {
+  [[gnu::flatten]] void write_by_key(const void* record, EpochMillis timestamp,
+                                     RecordOutput& output, const KeyedConsumers& consumers,
+                                     Encoder& scratch) const override {
     TypedEdge<T>::write(record, timestamp, output,
                         consumers.subtask_of(KeyedEdge::key_hash(record, scratch)));
   }
 
   uint64_t key_hash(const void* record, Encoder& scratch) const override {
-    K key_memory{};
-    return hash_key_value(selector_->key(*static_cast<const T*>(record), key_memory), scratch);
+    const T& value = *static_cast<const T*>(record);
+    if constexpr (std::is_class_v<T>) {
+      if (field_ != nullptr) return hash_key_value(value.*field_, scratch);
+    }
+    return hash_computed_key(value, scratch);
   }
 
  private:
+  [[gnu::noinline]] uint64_t hash_computed_key(const T& value, Encoder& scratch) const {
+    K key_memory{};
+    return hash_key_value(selector_->key(value, key_memory), scratch);
+  }
+
   const std::shared_ptr<const KeySelector<K, T>> selector_;
+  const KeyField<K, T> field_;
 };
 
 }  // namespace freshet

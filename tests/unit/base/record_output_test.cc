@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 namespace freshet {
 namespace {
@@ -85,6 +87,43 @@ TEST(RecordOutputTest, WritesNoLengthBeforeRecordsOfOneSize) {
   output.put("123", 130, kNoTimestamp, 8);  // Somebody lied: the long way finds out.
   EXPECT_EQ(output.written(), "12345678");
   EXPECT_EQ(output.long_way.size(), 1u);
+}
+
+TEST(RecordRunTest, GivesSmallRecordsOfEveryLayoutInline) {
+  for (const uint32_t fixed_size : {0u, 5u, 200u}) {
+    for (const bool timestamps : {false, true}) {
+      std::string bytes;
+      std::vector<std::string> payloads;
+      for (const size_t size : {0u, 1u, 127u, 128u, 5u, 300u, 7u}) {
+        payloads.emplace_back(fixed_size == 0 ? size : fixed_size,
+                              static_cast<char>('a' + size % 26));
+        const EpochMillis timestamp = static_cast<EpochMillis>(size) + 1000;
+        char header[kRecordHeaderBytesMax];
+        std::memcpy(header, &timestamp, kTimestampBytes);
+        char* const end = put_varint(header + kTimestampBytes, payloads.back().size());
+        if (timestamps) bytes.append(header, kTimestampBytes);
+        if (fixed_size == 0) bytes.append(header + kTimestampBytes, end);
+        bytes += payloads.back();
+      }
+      const bool go_on = false;
+      RecordRun run({fixed_size, timestamps}, bytes, 100, &go_on);
+      RecordRun cut({fixed_size, timestamps}, std::string_view(bytes).substr(0, bytes.size() - 1),
+                    100, &go_on);
+      for (const std::string& expected : payloads) {
+        std::string_view payload;
+        EpochMillis timestamp = 0;
+        const bool inlined = run.next_small(&payload, &timestamp);
+        EXPECT_EQ(inlined, fixed_size != 0 || expected.size() < 128);
+        ASSERT_TRUE(inlined || run.next(&payload, &timestamp));
+        EXPECT_EQ(payload, expected);
+        EXPECT_EQ(timestamp == kNoTimestamp, !timestamps);
+        EXPECT_EQ(cut.next(&payload, &timestamp), &expected != &payloads.back());
+        EXPECT_TRUE(cut.records() < payloads.size() - 1 || !cut.next_small(&payload, &timestamp));
+      }
+      EXPECT_EQ(run.bytes(), bytes.size());
+      EXPECT_EQ(run.records(), payloads.size());
+    }
+  }
 }
 
 TEST(RecordRunTest, EndsAtItsMostAndWhenItIsStopped) {
