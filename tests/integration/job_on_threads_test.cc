@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <sstream>
 
 #include "network/local_transport.h"
@@ -11,6 +13,7 @@
 #include "runtime/app/task_manager_runner.h"
 #include "runtime/base/hash.h"
 #include "runtime/connectors/collect_sink.h"
+#include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/text_files.h"
 #include "runtime/graph/job_graph.h"
 
@@ -195,6 +198,32 @@ TEST(JobOnThreadsTest, CountsEachWordOnceWhenATaskThrowsInTheMiddle) {
   EXPECT_EQ(report.state, JobState::kFinished) << report.cause.to_string();
   EXPECT_EQ(report.restarts, 1u);
   EXPECT_GE(failure.lines.load(), kLines + failure.at_line);
+}
+
+/// Timers of sources that wait, on the main thread, wake tasks that workers step.
+TEST(JobOnThreadsTest, GeneratesAtARateForTasksInAnotherSlotSharingGroup) {
+  const auto results = std::make_shared<CollectedResults<uint64_t>>();
+  const auto module = std::make_shared<InProcessModule>("numbers", [&](Environment& env) {
+    env.set_parallelism(kParallelism / 2);  // For each of the two groups.
+    env.set_buffer_timeout(0ms);
+    env.from_source(data_generator([](uint64_t index) { return index; }, 300, 2000))
+        .partition_custom([](uint64_t key, uint32_t partitions) { return key % partitions; },
+                          [](uint64_t number) { return number; })
+        .map([](uint64_t number) { return number; })
+        .slot_sharing_group("other")
+        .sink_to(collect_sink<uint64_t>(results));
+  });
+  JobReport report;
+  {
+    ThreadCluster cluster(module);
+    report = cluster.run(submission_of(*module));
+  }
+  EXPECT_EQ(report.state, JobState::kFinished) << report.cause.to_string();
+  std::vector<uint64_t> numbers = results->values();
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<uint64_t> wanted(300);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  EXPECT_EQ(numbers, wanted);
 }
 
 }  // namespace
