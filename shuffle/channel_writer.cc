@@ -41,7 +41,12 @@ uint32_t ChannelWriter::block_bytes_max() const {
   const uint32_t fair = share >= kLargeBlockBytes    ? kLargeBlockBytes
                         : share >= kMediumBlockBytes ? kMediumBlockBytes
                                                      : kSmallBlockBytes;
-  return std::min(fair, channel_->block_bytes_max.load(std::memory_order_relaxed));
+  uint32_t most = channel_->block_bytes_max.load(std::memory_order_relaxed);
+  if (shared_.readers != nullptr) {
+    for (const PartitionQueues::Channel* reader : *shared_.readers)
+      most = std::min(most, reader->block_bytes_max.load(std::memory_order_relaxed));
+  }
+  return std::min(fair, most);
 }
 
 void ChannelWriter::open_block() {

@@ -27,6 +27,8 @@ class ChannelWriter {
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
     uint64_t records = 0;                         // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
+    // Those who read what is written to all; null: each channel is for one.
+    const std::vector<PartitionQueues::Channel*>* readers = nullptr;
   };
 
   /// `open` is where records are written in place, without this class.

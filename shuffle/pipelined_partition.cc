@@ -48,11 +48,36 @@ PipelinedPartition::~PipelinedPartition() { CHECK(released_); }
 ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   if (ChannelWriter* existing = channels_.find(subpartition)) [[likely]]
     return *existing;
+  return make_channel(subpartition);
+}
+
+ChannelWriter& PipelinedPartition::make_channel(uint32_t subpartition) {
+  CHECK(!to_all_ || subpartition == 0);
   ++shared_.channels;  // See ChannelWriter::block_bytes_max.
   account_->raise_budget(shared_.channels * 4 * kSmallBlockBytes);
+  PartitionQueues::Channel* const queue = context_.index->create_channel(queues_, subpartition);
+  if (to_all_) {
+    all_.push_back(queue);
+    for (uint32_t s = 1; s < subpartitions_; ++s)
+      all_.push_back(context_.index->create_channel(queues_, s));
+  }
   return channels_.create(subpartition, &shared_, make_open_block(subpartition), subpartition,
-                          context_.index->create_channel(queues_, subpartition),
-                          queues_->start_of(subpartition));
+                          queue, queues_->start_of(subpartition));
+}
+
+void PipelinedPartition::write_to_all() {
+  CHECK(shared_.channels == 0);
+  to_all_ = true;
+  shared_.readers = &all_;
+}
+
+void PipelinedPartition::fan_out() {
+  to_be_copied_.swap(shared_.closed);
+  for (const PartitionQueues::Pushed& one : to_be_copied_) {
+    for (uint32_t s = 0; s < subpartitions_; ++s)
+      shared_.closed.push_back({s, all_[s], one.buffer});
+  }
+  to_be_copied_.clear();
 }
 
 void PipelinedPartition::note_space() {
@@ -87,7 +112,8 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
       size, account_, (kEventChargeBytes + size) * static_cast<uint64_t>(subpartitions_));
   event->data()[0] = static_cast<char>(kind);
   std::memcpy(event->data() + 1, payload.data(), payload.size());
-  for (uint32_t s = 0; s < subpartitions_; ++s) channel(s).append_event(kind, event, size);
+  const uint32_t writers = to_all_ ? 1 : subpartitions_;
+  for (uint32_t s = 0; s < writers; ++s) channel(s).append_event(kind, event, size);
   hand_over();
   note_space();
 }
@@ -103,6 +129,7 @@ void PipelinedPartition::flush() {
 
 void PipelinedPartition::hand_over() {
   if (shared_.closed.empty()) return;
+  if (to_all_) fan_out();
   queues_->push(&shared_.closed, &calls_);
   tell(calls_);
   calls_.clear();
@@ -123,7 +150,8 @@ void PipelinedPartition::end_of_data() {
 std::vector<ChannelPosition> PipelinedPartition::positions() const {
   std::vector<ChannelPosition> positions;
   channels_.for_each([&](uint32_t subpartition, const ChannelWriter& writer) {
-    positions.push_back({subpartition, writer.elements(), writer.hash()});
+    for (uint32_t copy = 0; copy < copies(); ++copy)
+      positions.push_back({subpartition + copy, writer.elements(), writer.hash()});
   });
   return with_start(positions, queues_->start());
 }

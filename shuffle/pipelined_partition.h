@@ -29,17 +29,23 @@ class PipelinedPartition final : public ResultPartition {
   void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
+  void write_to_all() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
   void flush() override;
   bool wants_flush() const override { return !open_channels_.empty(); }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
-  uint64_t records_written() const override { return shared_.records; }
-  uint64_t bytes_written() const override { return shared_.bytes; }
+  uint64_t records_written() const override { return shared_.records * copies(); }
+  uint64_t bytes_written() const override { return shared_.bytes * copies(); }
   void release() override;
 
  private:
   ChannelWriter& channel(uint32_t subpartition);
+  ChannelWriter& make_channel(uint32_t subpartition);
+  /// How many consumers get what one writer writes.
+  uint64_t copies() const { return to_all_ ? subpartitions_ : 1; }
+  /// What one channel closed becomes a buffer of each.
+  void fan_out();
   void hand_over();
   void note_space();
 
@@ -51,6 +57,9 @@ class PipelinedPartition final : public ResultPartition {
   SparseArray<ChannelWriter> channels_;
   std::vector<ChannelWriter*> open_channels_;  // Those with a block, and some without.
   std::vector<ReaderCall> calls_;
+  bool to_all_ = false;
+  std::vector<PartitionQueues::Channel*> all_;         // By subpartition; when written to all.
+  std::vector<PartitionQueues::Pushed> to_be_copied_;  // Empty but inside fan_out().
 
   Encoder encoder_;
   ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.

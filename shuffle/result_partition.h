@@ -68,6 +68,10 @@ class ResultPartition : public RecordOutput {
   /// partition.
   virtual void watch(bool* full) = 0;
 
+  /// From now on what is written to channel 0 goes to all consumers, encoded once and in shared
+  /// buffers; no other channel is written. Before the first record.
+  virtual void write_to_all() = 0;
+
   /// An event to all consumers, behind what was written before. Not for kEndOfData.
   virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
 
@@ -83,7 +87,7 @@ class ResultPartition : public RecordOutput {
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;
 
-  /// In buffers that are closed; bytes with the headers of records.
+  /// To all consumers, in buffers that are closed; bytes with the headers of records.
   virtual uint64_t records_written() const = 0;
   virtual uint64_t bytes_written() const = 0;
 

@@ -39,33 +39,6 @@ std::unique_ptr<RecordWriter> make_choosing(const EdgeType& type, ResultPartitio
   return std::make_unique<ChoosingWriter<Choose>>(type, partition, std::move(choose));
 }
 
-/// Encodes once, whatever the number of consumers.
-class BroadcastWriter final : public RecordWriter {
- public:
-  BroadcastWriter(uint32_t subpartitions, const EdgeType& type, ResultPartition& partition)
-      : subpartitions_(subpartitions), type_(type), partition_(partition) {}
-
-  void receive(const void* record, EpochMillis timestamp) override {
-    guarded([&] {
-      scratch_.start(nullptr, nullptr);
-      type_.encode(record, scratch_);
-    });
-    if (!status_.ok()) [[unlikely]]
-      return;
-    const std::string_view bytes = scratch_.bytes();
-    for (uint32_t subpartition = 0; subpartition < subpartitions_; subpartition++) {
-      partition_.begin_record(subpartition, timestamp).write(bytes.data(), bytes.size());
-      partition_.end_record();
-    }
-  }
-
- private:
-  const uint32_t subpartitions_;
-  const EdgeType& type_;
-  ResultPartition& partition_;
-  Encoder scratch_;
-};
-
 /// The type knows the key.
 class KeyedWriter final : public RecordWriter {
  public:
@@ -158,7 +131,8 @@ std::unique_ptr<RecordWriter> make_spreading(const RecordWriter::Options& option
     case Partitioning::kRescale:
       return make_choosing(type, partition, RoundRobin{options.subpartitions, 0});
     case Partitioning::kBroadcast:
-      return std::make_unique<BroadcastWriter>(options.subpartitions, type, partition);
+      partition.write_to_all();
+      break;
     case Partitioning::kShuffle:
       return make_choosing(type, partition, AtRandom{&decisions, options.subpartitions});
     case Partitioning::kDirect:

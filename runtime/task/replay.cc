@@ -66,9 +66,13 @@ Encoder& CapturePartition::begin_record(uint32_t subpartition, EpochMillis times
 }
 
 void CapturePartition::end_record() {
-  records_++;
-  bytes_ += encoder_.bytes().size();
-  add(current_, {ElementKind::kRecord, timestamp_, std::string(encoder_.bytes())});
+  CHECK(!to_all_ || current_ == 0);
+  const uint32_t end = to_all_ ? subpartitions_ : current_ + 1;
+  for (uint32_t i = current_; i < end; i++) {
+    records_++;
+    bytes_ += encoder_.bytes().size();
+    add(i, {ElementKind::kRecord, timestamp_, std::string(encoder_.bytes())});
+  }
 }
 
 void CapturePartition::broadcast_event(ElementKind kind, std::string_view payload) {

@@ -55,6 +55,7 @@ class CapturePartition final : public ResultPartition {
   void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
+  void write_to_all() override { to_all_ = true; }
   void broadcast_event(ElementKind kind, std::string_view payload) override;
   void flush() override { unflushed_ = false; }
   bool wants_flush() const override { return unflushed_; }
@@ -90,6 +91,7 @@ class CapturePartition final : public ResultPartition {
   std::map<uint32_t, std::vector<RecordedElement>> elements_;
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
+  bool to_all_ = false;
   bool available_ = true;
   bool* full_ = nullptr;
   bool unflushed_ = false;

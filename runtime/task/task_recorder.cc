@@ -63,6 +63,7 @@ class RecordingPartition final : public ResultPartition {
     return partition_->begin_record(subpartition, timestamp);
   }
   void end_record() override { partition_->end_record(); }
+  void write_to_all() override { partition_->write_to_all(); }
   void broadcast_event(ElementKind kind, std::string_view payload) override {
     partition_->broadcast_event(kind, payload);
   }

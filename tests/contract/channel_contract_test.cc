@@ -127,6 +127,52 @@ TEST_P(ChannelContractTest, KeepsEventsInTheirPlaces) {
   partition->release();
 }
 
+TEST_P(ChannelContractTest, GivesTheSameToAllConsumers) {
+  for (const bool hash : {false, true}) {
+    auto random = make_seeded_random(7);
+    auto options = rig().partition_options(0, 3);
+    options.dataset = DatasetId{hash ? 1u : 0u};
+    options.hash = hash;
+    auto partition = rig().partition(options);
+    partition->write_to_all();
+    std::vector<std::shared_ptr<InputGate>> gates;
+    std::vector<std::vector<Received>> received(3);
+    std::vector<std::string> sent;
+    for (uint32_t i = 0; i < 600; ++i) {
+      if (i % 100 == 0 && gates.size() < 3) {  // They come one after the other.
+        auto gate_options = rig().gate_options(static_cast<uint32_t>(gates.size()), 1);
+        gate_options.dataset = options.dataset;
+        gate_options.hash = hash;
+        gates.push_back(rig().gate(gate_options));
+      }
+      sent.emplace_back(random->below(random->one_in(20) ? 9000 : 40),
+                        static_cast<char>('a' + i % 26));
+      write_record(*partition, 0, sent.back());
+      if (random->one_in(9)) partition->flush();
+      if (random->one_in(50)) {
+        partition->broadcast_event(ElementKind::kWatermark, "12345678");
+        sent.emplace_back("12345678");
+      }
+      for (size_t g = 0; g < gates.size(); ++g) drain(*gates[g], &received[g]);
+    }
+    partition->end_of_data();
+    EXPECT_TRUE(rig().wait_until([&] {
+      bool ended = true;
+      for (size_t g = 0; g < gates.size(); ++g) {
+        drain(*gates[g], &received[g]);
+        ended = gates[g]->ended() && ended;
+      }
+      return ended;
+    }));
+    for (const auto& one : received) {
+      ASSERT_EQ(one.size(), sent.size()) << "hash " << hash;
+      for (size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(one[i].payload, sent[i]) << i;
+    }
+    for (auto& gate : gates) gate->release();
+    partition->release();
+  }
+}
+
 TEST_P(ChannelContractTest, HoldsNothingBackAfterFlush) {
   auto partition = rig().partition(rig().partition_options(0, 1));
   auto gate = rig().gate(rig().gate_options(0, 1));

@@ -64,6 +64,21 @@ TEST_F(PartitionMemoryTest, StaysAvailableWhateverManyChannelsHaveOpen) {
   partition->release();
 }
 
+TEST_F(PartitionMemoryTest, HoldsOneBlockForAllWhoGetTheSame) {
+  auto partition = this->partition(0, 100);
+  partition->write_to_all();
+  for (int i = 0; i < 20; ++i) {
+    write(*partition, 0, 10);
+    partition->flush();
+  }
+  EXPECT_EQ(environment_->total_bytes() - environment_->free_bytes(), kLargeBlockBytes);
+  EXPECT_EQ(partition->records_written(), 2000u);
+  const auto positions = partition->positions();
+  ASSERT_EQ(positions.size(), 100u);
+  EXPECT_EQ(positions[99], (ChannelPosition{99, 20, 0}));
+  partition->release();
+}
+
 TEST_F(PartitionMemoryTest, GivesBackTheMemoryOfIdleChannelsAtTheNextFlush) {
   auto partition = this->partition(0, 100);
   for (uint32_t s = 0; s < 100; ++s) write(*partition, s, 10);
