@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -128,6 +129,19 @@ class RecordRun {
     if (size > static_cast<size_t>(end_ - at)) return false;
     take(time, {at, size}, payload, timestamp);
     return true;
+  }
+
+  /// The next records as they lie there, when they have a fixed size and no timestamps: at most
+  /// `records_max`. Nothing when next() gives nothing, or they are otherwise.
+  std::string_view next_plain(uint32_t records_max) {
+    const size_t size = layout_.fixed_size;
+    if (size == 0 || layout_.timestamps || *stop_) return {};
+    const size_t most = std::min(records_max, records_max_ - records_);
+    const size_t count = std::min(most, static_cast<size_t>(end_ - cursor_) / size);
+    const std::string_view bytes(cursor_, count * size);
+    records_ += static_cast<uint32_t>(count);
+    cursor_ += bytes.size();
+    return bytes;
   }
 
   /// Taken so far, and their bytes with their headers.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/base/encoding.h"
@@ -47,6 +48,22 @@ class RecordOutput {
     OpenBlock* open = open_block(channel);
     if (open == nullptr || !write_in_place(*open, timestamp, fixed_size, encode)) [[unlikely]]
       write_elsewhere(channel, timestamp, encode);
+  }
+
+  /// Writes a record that is encoded as the bytes that it is.
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  void write_plain(uint32_t channel, EpochMillis timestamp, const T& record) {
+    OpenBlock* const open = open_block(channel);
+    if (open != nullptr && timestamp == kNoTimestamp && !open->timestamps &&
+        open->end - open->cursor >= static_cast<ptrdiff_t>(sizeof(T))) [[likely]] {
+      std::memcpy(open->cursor, &record, sizeof(T));
+      open->cursor += sizeof(T);
+      ++open->records;
+      return;
+    }
+    const auto encode = [&record](Encoder& encoder) { encoder.write_fixed(record); };
+    write(channel, timestamp, sizeof(T), encode);
   }
 
   /// A record for `channel` comes soon: asks for the memory that it will need.

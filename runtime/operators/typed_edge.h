@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,15 @@
 #include "runtime/operators/key_selector.h"
 
 namespace freshet {
+
+namespace typed_edge_detail {
+
+/// Types whose encoding is their bytes, of which all are valid.
+template <class T>
+inline constexpr bool kPlain = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                               (std::is_integral_v<T> && !std::is_same_v<T, bool>);
+
+}  // namespace typed_edge_detail
 
 /// Decodes into the same few values, again and again, so that strings and vectors keep their
 /// memory.
@@ -55,6 +65,18 @@ class TypedReader final : public RecordReader {
     if (decoder.remaining() != 0) throw CodecError("an element is longer than its record");
   }
 
+  /// The records of many are copied at once; false when they have to be decoded one by one.
+  bool copy_batch(RecordRun& run) {
+    const std::string_view bytes = run.next_plain(kValues);
+    std::memcpy(values_.data(), bytes.data(), bytes.size());
+    batch_.count = static_cast<uint32_t>(bytes.size() / sizeof(T));
+    for (uint32_t i = 0; i < batch_.count; i++) {
+      batch_.records[i] = &values_[i];
+      batch_.timestamps[i] = kNoTimestamp;
+    }
+    return batch_.count != 0;
+  }
+
   /// The next record of `rest`; `run` is used for what is not inlined.
   static bool next(RecordRun& run, RecordRun& rest, std::string_view* bytes,
                    EpochMillis* timestamp) {
@@ -69,6 +91,9 @@ class TypedReader final : public RecordReader {
   // Everything is inlined, so that what is left of the run, of which nobody else knows, is in
   // registers.
   [[gnu::flatten]] void fill_batch(RecordRun& run) {
+    if constexpr (typed_edge_detail::kPlain<T>) {
+      if (copy_batch(run)) return;
+    }
     RecordRun rest = run;
     uint32_t count = 0;
     const auto leave = [&] {
@@ -110,6 +135,10 @@ class TypedEdge : public EdgeType {
 
   void write(const void* record, EpochMillis timestamp, RecordOutput& output,
              uint32_t channel) const override {
+    if constexpr (typed_edge_detail::kPlain<T>) {
+      output.write_plain(channel, timestamp, *static_cast<const T*>(record));
+      return;
+    }
     output.write(channel, timestamp, Codec<T>::kFixedSize, [record](Encoder& encoder) {
       Codec<T>::encode(*static_cast<const T*>(record), encoder);
     });

@@ -76,8 +76,7 @@ class Writer {
   void put(uint32_t channel, uint64_t value) {
     if (full_) [[unlikely]]
       wait_for_space();
-    partition_->write(channel, kNoTimestamp, sizeof(value),
-                      [value](Encoder& encoder) { encoder.write_fixed(value); });
+    partition_->write_plain(channel, kNoTimestamp, value);
   }
 
   void wait_for_space() {
@@ -182,13 +181,12 @@ Status NetworkReader::attach() {
 void NetworkReader::read_gate(InputGate& gate) {
   const uint64_t last = load_.records_of_writer();
   const bool never = false;
-  std::string_view payload;
-  EpochMillis timestamp = kNoTimestamp;
   uint64_t value = 0;
   while (const auto producer = gate.next_ready()) {
     if (auto run = gate.begin_run(*producer, UINT32_MAX, &never)) {
-      while (run->next(&payload, &timestamp)) {
-        std::memcpy(&value, payload.data(), sizeof(value));
+      const std::string_view values = run->next_plain(UINT32_MAX);
+      for (size_t at = 0; at < values.size(); at += sizeof(value)) {
+        std::memcpy(&value, values.data() + at, sizeof(value));
         if (value == last) ++ended_;
       }
       records_ += run->records();

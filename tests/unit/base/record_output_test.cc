@@ -51,6 +51,37 @@ TEST(RecordOutputTest, WritesSmallRecordsStraightIntoTheOpenBlock) {
   EXPECT_EQ(output.written(), std::string("\x03one\x00\x7F", 6) + std::string(127, 'x'));
 }
 
+TEST(RecordOutputTest, WritesPlainRecordsToTheLastByteOfABlock) {
+  OneBlock output(20);
+  for (const uint64_t value : {1, 2, 3}) output.write_plain(130, kNoTimestamp, value);
+  EXPECT_EQ(output.open.records, 2u);
+  EXPECT_EQ(output.long_way.size(), 1u);  // For eight bytes there were four.
+  EXPECT_EQ(output.last, std::string("\x03\0\0\0\0\0\0\0", 8));
+  output.write_plain(130, 5, uint64_t{4});  // With a timestamp the usual way decides.
+  EXPECT_EQ(output.long_way.size(), 2u);
+  output.write_plain(0, kNoTimestamp, uint64_t{5});
+  EXPECT_EQ(output.long_way.size(), 3u);
+}
+
+TEST(RecordRunTest, GivesRecordsOfFixedSizeAsTheyLie) {
+  const std::string bytes = "aabbccddeeff!";
+  const bool never = false;
+  RecordRun run({.fixed_size = 2}, bytes, 5, &never);
+  EXPECT_EQ(run.next_plain(2), "aabb");
+  std::string_view payload;
+  EpochMillis timestamp = 0;
+  ASSERT_TRUE(run.next(&payload, &timestamp));
+  EXPECT_EQ(payload, "cc");
+  EXPECT_EQ(run.next_plain(100), "ddee");  // The fifth is the last that is wanted.
+  EXPECT_EQ(run.next_plain(100), "");
+  EXPECT_EQ(run.records(), 5u);
+  EXPECT_EQ(run.bytes(), 10u);
+  const bool stopped = true;
+  EXPECT_EQ(RecordRun({.fixed_size = 2}, bytes, 5, &stopped).next_plain(1), "");
+  EXPECT_EQ(RecordRun({.fixed_size = 0}, bytes, 5, &never).next_plain(1), "");
+  EXPECT_EQ(RecordRun({.fixed_size = 2, .timestamps = true}, bytes, 5, &never).next_plain(1), "");
+}
+
 TEST(RecordOutputTest, GoesTheLongWayWhereThereIsNoOpenBlock) {
   OneBlock output(1000);
   for (const uint32_t channel : {0u, 129u, 131u, 199u}) output.put("x", channel);
