@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <sys/un.h>
 
 #include <charconv>
 
@@ -10,6 +11,8 @@ namespace freshet {
 namespace {
 
 constexpr size_t kHostBytesMax = 255;
+constexpr std::string_view kUnixPrefix = "unix:";
+constexpr size_t kUnixNameBytesMax = sizeof(sockaddr_un::sun_path) - 1;
 
 bool is_ipv6(const std::string& host) {
   in6_addr parsed;
@@ -31,15 +34,33 @@ Status bad_address(std::string_view text, std::string_view why) {
       why));
 }
 
+/// `name` begins with / or @.
+Result<Address> unix_address(std::string_view name) {
+  const auto bad = [&](std::string_view why) {
+    return invalid_argument(fmt::format("'{}{}' is no Unix socket: {}", kUnixPrefix, name, why));
+  };
+  if (name.size() == 1) return bad("its name is empty");
+  if (name.find('\0') != std::string_view::npos) return bad("its name contains a zero byte");
+  if (name.size() > kUnixNameBytesMax) {
+    return bad(
+        fmt::format("its name has {} bytes, and at most {} are possible; take a shorter path",
+                    name.size(), kUnixNameBytesMax));
+  }
+  Address address;
+  address.unix_socket = name;
+  return address;
+}
+
 }  // namespace
 
 std::string Address::to_string() const {
+  if (is_unix()) return fmt::format("{}{}", kUnixPrefix, unix_socket);
   const bool brackets = host.find(':') != std::string::npos;
   return brackets ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
 bool Address::is_loopback() const {
-  if (host == "localhost") return true;
+  if (is_unix() || host == "localhost") return true;
   in_addr v4;
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6;
@@ -54,6 +75,8 @@ bool Address::is_wildcard() const {
 }
 
 Result<Address> Address::parse(std::string_view text) {
+  if (text.starts_with("unix:/") || text.starts_with("unix:@"))
+    return unix_address(text.substr(kUnixPrefix.size()));
   Address address;
   std::string_view port;
   if (!text.empty() && text.front() == '[') {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstring>
 #include <optional>
 
 #include "network/outgoing_queue.h"
@@ -16,7 +18,6 @@ namespace freshet {
 
 namespace {
 
-using asio::ip::tcp;
 using ErrorCode = asio::error_code;
 
 constexpr size_t kReadBufferBytes = 64 << 10;
@@ -25,10 +26,14 @@ constexpr Duration kLingerTime = 1s;            // For the peer's answer to an o
 constexpr Duration kLingerTimeAtShutdown = 100ms;
 
 /// Empty when the peer has reset the connection already.
-Address local_address_of(const tcp::socket& socket) {
+Address local_address_of(const StreamSocket& socket, const Address& remote) {
+  if (remote.is_unix()) return remote;
   ErrorCode error;
-  const tcp::endpoint endpoint = socket.local_endpoint(error);
-  return error ? Address() : Address{endpoint.address().to_string(), endpoint.port()};
+  const asio::generic::stream_protocol::endpoint generic = socket.local_endpoint(error);
+  asio::ip::tcp::endpoint endpoint;
+  if (error || generic.size() > endpoint.capacity()) return Address();
+  std::memcpy(endpoint.data(), generic.data(), generic.size());
+  return Address{endpoint.address().to_string(), endpoint.port()};
 }
 
 /// Members without remark belong to the loop's thread once the object is shared.
@@ -36,12 +41,12 @@ class AsioConnection final : public Connection,
                              public LoopMember,
                              public std::enable_shared_from_this<AsioConnection> {
  public:
-  AsioConnection(std::shared_ptr<IoLoop> loop, tcp::socket socket, Address remote)
+  AsioConnection(std::shared_ptr<IoLoop> loop, StreamSocket socket, Address remote)
       : loop_(std::move(loop)),
-        local_(local_address_of(socket)),
+        local_(local_address_of(socket, remote)),
         remote_(std::move(remote)),
         socket_(std::move(socket)) {
-    set_connection_options(socket_.native_handle());
+    if (!remote_.is_unix()) set_connection_options(socket_.native_handle());
   }
 
   void start(std::shared_ptr<ConnectionHandler> handler) override {
@@ -105,7 +110,7 @@ class AsioConnection final : public Connection,
       if (written >= 0) {
         turn += static_cast<size_t>(written);
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        socket_.async_wait(tcp::socket::wait_write,
+        socket_.async_wait(StreamSocket::wait_write,
                            [self = shared_from_this()](ErrorCode) { self->write(); });
         return;
       } else if (errno != EINTR) {
@@ -178,7 +183,7 @@ class AsioConnection final : public Connection,
   /// read yet. So say that we are done, and discard what comes until the peer is done too.
   void linger() {
     ErrorCode error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
+    socket_.shutdown(StreamSocket::shutdown_send, error);
     if (error) return close_socket();
     if (member_ == 0) member_ = loop_->add(weak_from_this());
     start_linger_timer(loop_->shutting_down() ? kLingerTimeAtShutdown : kLingerTime);
@@ -204,7 +209,7 @@ class AsioConnection final : public Connection,
   const std::shared_ptr<IoLoop> loop_;
   const Address local_;
   const Address remote_;
-  tcp::socket socket_;
+  StreamSocket socket_;
   std::shared_ptr<ConnectionHandler> handler_;  // Until on_closed() is on its way.
   std::unique_ptr<char[]> buffer_;
   OutgoingQueue outgoing_;
@@ -224,7 +229,7 @@ Status network_error(const Address& address, const ErrorCode& error) {
   return unavailable(fmt::format("{}: {}", address.to_string(), error.message()));
 }
 
-std::shared_ptr<Connection> make_asio_connection(std::shared_ptr<IoLoop> loop, TcpSocket socket,
+std::shared_ptr<Connection> make_asio_connection(std::shared_ptr<IoLoop> loop, StreamSocket socket,
                                                  Address remote) {
   return std::make_shared<AsioConnection>(std::move(loop), std::move(socket), std::move(remote));
 }

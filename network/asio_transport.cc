@@ -4,23 +4,35 @@
 
 #include <algorithm>
 #include <asio/connect.hpp>
+#include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstring>
 #include <future>
 
 #include "network/asio_connection.h"
 #include "network/asio_io_loop.h"
+#include "network/unix_socket.h"
 #include "runtime/base/log.h"
 
 namespace freshet {
 
 namespace {
 
+using asio::generic::stream_protocol;
 using asio::ip::tcp;
 using ErrorCode = asio::error_code;
 
 constexpr Duration kAcceptPause = 50ms;  // After an error such as a lack of descriptors.
+
+/// Of TCP.
+Address address_of(const stream_protocol::endpoint& generic) {
+  tcp::endpoint endpoint;
+  if (generic.size() > endpoint.capacity()) return Address();
+  std::memcpy(endpoint.data(), generic.data(), generic.size());
+  return Address{endpoint.address().to_string(), endpoint.port()};
+}
 
 /// Accepts on one loop, for connections of all.
 class Acceptor final : public LoopMember, public std::enable_shared_from_this<Acceptor> {
@@ -32,18 +44,31 @@ class Acceptor final : public LoopMember, public std::enable_shared_from_this<Ac
         pause_(loop_->context()),
         accept_(std::move(accept)) {}
 
-  /// Before anybody else knows this object.
-  ErrorCode open(const tcp::endpoint& endpoint) {
+  // One of these, before anybody else knows this object.
+
+  ErrorCode open(const std::string& host, const tcp::endpoint& tcp_endpoint) {
+    const stream_protocol::endpoint endpoint(tcp_endpoint);
     ErrorCode error;
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (!error) port_ = acceptor_.local_endpoint(error).port();
+    if (!error) address_ = Address{host, address_of(acceptor_.local_endpoint(error)).port};
     return error;
   }
 
-  uint16_t port() const { return port_; }
+  Status open_unix(const Address& address) {
+    ASSIGN_OR_RETURN(unix_, UnixListener::listen(address));
+    OwnedDescriptor descriptor(unix_->take_descriptor());
+    ErrorCode error;
+    acceptor_.assign(stream_protocol(AF_UNIX, 0), descriptor.get(), error);
+    if (error) return network_error(address, error).with_context("cannot listen");
+    descriptor.release();
+    address_ = address;
+    return Status();
+  }
+
+  const Address& address() const { return address_; }
 
   void start() {
     loop_->post([self = shared_from_this()] {
@@ -72,30 +97,45 @@ class Acceptor final : public LoopMember, public std::enable_shared_from_this<Ac
     const std::shared_ptr<IoLoop>& target = loops_->next();
     acceptor_.async_accept(
         target->context(), peer_,
-        [self = shared_from_this(), target](ErrorCode error, tcp::socket socket) {
+        [self = shared_from_this(), target](ErrorCode error, StreamSocket socket) {
           self->on_accept(error, std::move(socket), target);
         });
   }
 
-  void on_accept(const ErrorCode& error, tcp::socket socket,
+  void on_accept(const ErrorCode& error, StreamSocket socket,
                  const std::shared_ptr<IoLoop>& target) {
     if (!acceptor_.is_open()) return;
     if (!error) {
-      if (failing_) LOG_INFO("accept_recovered", {{"port", port_}});
+      if (failing_) LOG_INFO("accept_recovered", {{"address", address_.to_string()}});
       failing_ = false;
-      calling_ = true;
-      accept_(make_asio_connection(target, std::move(socket),
-                                   Address{peer_.address().to_string(), peer_.port()}));
-      calling_ = false;
-      if (!acceptor_.is_open()) accept_ = nullptr;
+      if (may_connect(socket)) take(std::move(socket), target);
     } else if (error != asio::error::connection_aborted) {
       return pause_after(error);
     }
     accept_next();
   }
 
+  void take(StreamSocket socket, const std::shared_ptr<IoLoop>& target) {
+    calling_ = true;
+    accept_(make_asio_connection(target, std::move(socket),
+                                 address_.is_unix() ? address_ : address_of(peer_)));
+    calling_ = false;
+    if (!acceptor_.is_open()) accept_ = nullptr;
+  }
+
+  /// Says so once: whoever may not could come all the time.
+  bool may_connect(StreamSocket& socket) {
+    if (!address_.is_unix()) return true;
+    const Status user = check_peer_user(socket.native_handle());
+    if (!user.ok() && !refused_)
+      LOG_WARN("connections_refused", {{"address", address_.to_string()}, {"cause", user}});
+    refused_ = refused_ || !user.ok();
+    return user.ok();
+  }
+
   void pause_after(const ErrorCode& error) {
-    if (!failing_) LOG_WARN("accept_failed", {{"port", port_}, {"error", error.message()}});
+    if (!failing_)
+      LOG_WARN("accept_failed", {{"address", address_.to_string()}, {"error", error.message()}});
     failing_ = true;
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([self = shared_from_this()](ErrorCode) { self->accept_next(); });
@@ -103,6 +143,7 @@ class Acceptor final : public LoopMember, public std::enable_shared_from_this<Ac
 
   void close() {
     ErrorCode ignored;
+    unix_ = nullptr;  // While it is still in use: so nobody puts another file in its place.
     acceptor_.close(ignored);
     pause_.cancel();
     if (!calling_) accept_ = nullptr;
@@ -112,26 +153,26 @@ class Acceptor final : public LoopMember, public std::enable_shared_from_this<Ac
 
   const std::shared_ptr<LoopChooser> loops_;
   const std::shared_ptr<IoLoop> loop_;
-  tcp::acceptor acceptor_;
+  asio::basic_socket_acceptor<stream_protocol> acceptor_;
+  std::unique_ptr<UnixListener> unix_;  // The file of a Unix socket.
   asio::steady_timer pause_;
-  tcp::endpoint peer_;  // Of the accept under way.
+  stream_protocol::endpoint peer_;  // Of the accept under way.
   AcceptHandler accept_;
-  uint16_t port_ = 0;
+  Address address_;
   uint64_t member_ = 0;
   bool failing_ = false;
+  bool refused_ = false;  // Somebody of another user, once.
   bool calling_ = false;
 };
 
 class AsioListener final : public Listener {
  public:
-  AsioListener(std::shared_ptr<Acceptor> acceptor, Address address)
-      : acceptor_(std::move(acceptor)), address_(std::move(address)) {}
+  explicit AsioListener(std::shared_ptr<Acceptor> acceptor) : acceptor_(std::move(acceptor)) {}
   ~AsioListener() override { acceptor_->stop(); }
-  Address address() const override { return address_; }
+  Address address() const override { return acceptor_->address(); }
 
  private:
   const std::shared_ptr<Acceptor> acceptor_;
-  const Address address_;
 };
 
 /// One connect(): looks the name up, tries its addresses, and gives up in time.
@@ -149,6 +190,7 @@ class Connector final : public LoopMember, public std::enable_shared_from_this<C
   void start() {
     member_ = loop_->add(weak_from_this());
     if (loop_->shutting_down()) return on_loop_shutdown();
+    if (address_.is_unix()) return connect_unix();
     timer_.expires_after(timeout_);
     timer_.async_wait([self = shared_from_this()](ErrorCode error) {
       if (error) return;
@@ -172,13 +214,24 @@ class Connector final : public LoopMember, public std::enable_shared_from_this<C
   }
 
  private:
-  void try_endpoints(std::vector<tcp::endpoint> endpoints) {
+  void connect_unix() {
+    Result<OwnedDescriptor> connected = connect_unix_socket(address_);
+    if (!connected.ok()) return finish(connected.status());
+    ErrorCode error;
+    socket_.assign(stream_protocol(AF_UNIX, 0), connected->get(), error);
+    if (error) return finish(network_error(address_, error));
+    connected->release();
+    finish(make_asio_connection(loop_, std::move(socket_), address_));
+  }
+
+  void try_endpoints(const std::vector<tcp::endpoint>& endpoints) {
     if (!done_) return;
-    endpoints_ = std::move(endpoints);
-    asio::async_connect(socket_, endpoints_,
-                        [self = shared_from_this()](ErrorCode error, const tcp::endpoint&) {
-                          self->on_connect(error);
-                        });
+    endpoints_.assign(endpoints.begin(), endpoints.end());
+    asio::async_connect(
+        socket_, endpoints_,
+        [self = shared_from_this()](ErrorCode error, const stream_protocol::endpoint&) {
+          self->on_connect(error);
+        });
   }
 
   void on_connect(const ErrorCode& error) {
@@ -209,9 +262,9 @@ class Connector final : public LoopMember, public std::enable_shared_from_this<C
   const Address address_;
   const Duration timeout_;
   tcp::resolver resolver_;
-  tcp::socket socket_;
+  StreamSocket socket_;
   asio::steady_timer timer_;
-  std::vector<tcp::endpoint> endpoints_;
+  std::vector<stream_protocol::endpoint> endpoints_;
   ConnectHandler done_;  // Empty once called.
   uint64_t member_ = 0;
 };
@@ -227,16 +280,10 @@ class AsioTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Listener>> listen(const Address& address, AcceptHandler accept) override {
-    ASSIGN_OR_RETURN(const tcp::endpoint endpoint, find_endpoint(address));
     auto acceptor = std::make_shared<Acceptor>(loops_, std::move(accept));
-    const ErrorCode error = acceptor->open(endpoint);
-    if (error == asio::error::address_in_use) {
-      return already_exists(fmt::format("{}: the port is in use", address.to_string()));
-    }
-    if (error) return network_error(address, error).with_context("cannot listen");
+    RETURN_IF_ERROR(address.is_unix() ? acceptor->open_unix(address) : open(address, *acceptor));
     acceptor->start();
-    return std::unique_ptr<Listener>(
-        std::make_unique<AsioListener>(acceptor, Address{address.host, acceptor->port()}));
+    return std::unique_ptr<Listener>(std::make_unique<AsioListener>(acceptor));
   }
 
   void connect(const Address& address, Duration timeout, ConnectHandler done) override {
@@ -247,6 +294,15 @@ class AsioTransport final : public Transport {
   }
 
  private:
+  Status open(const Address& address, Acceptor& acceptor) {
+    ASSIGN_OR_RETURN(const tcp::endpoint endpoint, find_endpoint(address));
+    const ErrorCode error = acceptor.open(address.host, endpoint);
+    if (error == asio::error::address_in_use)
+      return already_exists(fmt::format("{}: the port is in use", address.to_string()));
+    if (error) return network_error(address, error).with_context("cannot listen");
+    return Status();
+  }
+
   /// Prefers IPv4 when a name has both.
   Result<tcp::endpoint> find_endpoint(const Address& address) {
     ErrorCode error;

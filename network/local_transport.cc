@@ -255,14 +255,15 @@ Result<std::unique_ptr<Listener>> LocalTransport::listen(const Address& address,
                                                          AcceptHandler accept) {
   Address actual = canonical(address);
   std::lock_guard lock(registry_->mutex);
-  if (actual.port == 0) actual.port = registry_->free_port(actual.host);
-  if (actual.port == 0)
+  const bool needs_port = !address.is_unix();
+  if (needs_port && actual.port == 0) actual.port = registry_->free_port(actual.host);
+  if (needs_port && actual.port == 0)
     return resource_exhausted(fmt::format("{}: no port is free", address.to_string()));
   auto port = std::make_shared<Registry::Port>(Registry::Port{std::move(accept)});
   if (!registry_->ports.emplace(actual, std::move(port)).second) {
     return already_exists(fmt::format("{}: the port is in use", address.to_string()));
   }
-  const Address shown{address.host, actual.port};
+  const Address shown{address.host, actual.port, address.unix_socket};
   return std::unique_ptr<Listener>(std::make_unique<LocalListener>(registry_, actual, shown));
 }
 

@@ -13,13 +13,16 @@
 namespace freshet {
 
 /// `127.0.0.1:6123`. Port 0 asks for any free one. IPv4, IPv6 in brackets, or a host name.
+/// Or a Unix socket: `unix:/path/of/socket`, or `unix:@name` for one without a file.
 struct Address {
   std::string host;
   uint16_t port = 0;
+  std::string unix_socket = {};  // `/path` or `@name`; then there is neither host nor port.
   auto operator<=>(const Address&) const = default;
 
   std::string to_string() const;
-  /// True for 127.0.0.0/8, ::1 and localhost.
+  bool is_unix() const { return !unix_socket.empty(); }
+  /// True for 127.0.0.0/8, ::1 and localhost, and for Unix sockets.
   bool is_loopback() const;
   /// True for 0.0.0.0 and ::, which can be listened on but not connected to.
   bool is_wildcard() const;
@@ -66,7 +69,8 @@ class Connection {
   /// Ends it; what was not sent is lost. on_closed() follows, once, unless it came already.
   virtual void close() = 0;
 
-  /// Of this end: on a machine with several, the one that the peer is reached from.
+  /// Of this end: on a machine with several, the one that the peer is reached from. Of a Unix
+  /// socket only the listener has an address, which is that of both ends.
   virtual Address local_address() const = 0;
   virtual Address remote_address() const = 0;
 };
@@ -81,19 +85,20 @@ class Listener {
 using AcceptHandler = UniqueFunction<void(std::shared_ptr<Connection>)>;
 using ConnectHandler = UniqueFunction<void(Result<std::shared_ptr<Connection>>)>;
 
-/// Makes connections: Asio's TCP, an in-process one for local mode, a faulty one in simulation.
-/// Thread-safe.
+/// Makes connections: Asio's TCP and Unix sockets, an in-process one for local mode, a faulty one
+/// in simulation. Thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   /// `accept` runs on a thread of the transport for each new connection. A port in use is
-  /// kAlreadyExists and names it.
+  /// kAlreadyExists and names it. The file of a Unix socket on which nobody listens any more is
+  /// replaced; its own is removed with the listener.
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address,
                                                    AcceptHandler accept) = 0;
 
   /// `done` runs once on a thread of the transport, never inside this call; kUnavailable or
-  /// kDeadlineExceeded names the address.
+  /// kDeadlineExceeded names the address. A Unix socket connects processes of one user only.
   virtual void connect(const Address& address, Duration timeout, ConnectHandler done) = 0;
 };
 

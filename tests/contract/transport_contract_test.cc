@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "network/asio_transport.h"
 #include "network/local_transport.h"
@@ -14,8 +16,6 @@ namespace freshet {
 namespace {
 
 using testing::HasSubstr;
-
-const Address kAnyPort{"127.0.0.1", 0};
 
 /// What every Transport promises; the parameter chooses one.
 class TransportContractTest : public testing::TestWithParam<const char*> {
@@ -32,15 +32,28 @@ class TransportContractTest : public testing::TestWithParam<const char*> {
     }
   };
 
-  TransportContractTest() { transport_ = make_transport(); }
+  TransportContractTest() {
+    transport_ = make_transport();
+    if (GetParam() != std::string("unix")) return;
+    directory_ = testing::TempDir() + "freshet-transport-XXXXXX";
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+    any_address_ = Address::parse("unix:" + directory_ + "/socket").value();
+  }
+  ~TransportContractTest() override {
+    listener_.reset();
+    // Nothing is left in it.
+    if (!directory_.empty()) {
+      EXPECT_EQ(rmdir(directory_.c_str()), 0) << directory_;
+    }
+  }
 
   std::unique_ptr<Transport> make_transport() {
-    if (GetParam() == std::string("asio")) return make_asio_transport({.threads = 2});
-    return std::make_unique<LocalTransport>(executor_);
+    if (GetParam() == std::string("local")) return std::make_unique<LocalTransport>(executor_);
+    return make_asio_transport({.threads = 2});
   }
 
   void listen() {
-    auto listener = transport_->listen(kAnyPort, accepted_.handler());
+    auto listener = transport_->listen(any_address_, accepted_.handler());
     ASSERT_TRUE(listener.ok()) << listener.status().to_string();
     listener_ = std::move(listener).value();
   }
@@ -55,11 +68,13 @@ class TransportContractTest : public testing::TestWithParam<const char*> {
   const std::unique_ptr<Clock> clock_ = make_system_clock();
   ThreadExecutor executor_{"local", *clock_};
   AcceptQueue accepted_;
+  std::string directory_;  // Of the Unix socket.
+  Address any_address_{"127.0.0.1", 0};
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Listener> listener_;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, TransportContractTest, testing::Values("asio", "local"),
+INSTANTIATE_TEST_SUITE_P(All, TransportContractTest, testing::Values("asio", "unix", "local"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(TransportContractTest, CarriesBytesBothWays) {
@@ -74,8 +89,10 @@ TEST_P(TransportContractTest, CarriesBytesBothWays) {
   EXPECT_EQ(pair.client_events->received(), "echo hello");
   EXPECT_EQ(pair.server_events->received(), "hello");
   EXPECT_EQ(pair.client->remote_address(), listener_->address());
-  EXPECT_EQ(pair.server->remote_address().host, "127.0.0.1");
-  EXPECT_NE(pair.server->remote_address().port, 0);
+  if (!any_address_.is_unix()) {
+    EXPECT_EQ(pair.server->remote_address().host, "127.0.0.1");
+    EXPECT_NE(pair.server->remote_address().port, 0);
+  }
   EXPECT_EQ(pair.server->local_address(), listener_->address());
   EXPECT_EQ(pair.client->local_address(), pair.server->remote_address());
 }

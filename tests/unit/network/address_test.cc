@@ -47,6 +47,38 @@ TEST(AddressTest, NamesWhatIsWrong) {
   }
 }
 
+TEST(AddressTest, ParsesUnixSockets) {
+  for (const std::string& name : std::vector<std::string>{"/run/a b:1/[data].socket", "@freshet-1",
+                                                          "/" + std::string(106, 'x')}) {
+    const Result<Address> address = Address::parse("unix:" + name);
+    ASSERT_TRUE(address.ok()) << address.status().to_string();
+    EXPECT_EQ(address->unix_socket, name);
+    EXPECT_TRUE(address->is_unix());
+    EXPECT_TRUE(address->is_loopback());
+    EXPECT_FALSE(address->is_wildcard());
+    EXPECT_EQ(address->to_string(), "unix:" + name);
+  }
+  EXPECT_EQ(Address::parse("unix:80").value(), (Address{"unix", 80}));  // A host of that name.
+  EXPECT_FALSE(Address::parse("unix:80")->is_unix());
+}
+
+TEST(AddressTest, NamesWhatIsWrongWithAUnixSocket) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"unix:/", "name is empty"},
+      {"unix:@", "name is empty"},
+      {std::string("unix:/a\0b", 9), "zero byte"},
+      {"unix:/" + std::string(107, 'x'), "108 bytes, and at most 107"},
+      {"unix:@" + std::string(107, 'x'), "108 bytes, and at most 107"},
+      {"unix:data.socket", "port is not a number"},
+  };
+  for (const auto& [text, why] : cases) {
+    const Result<Address> address = Address::parse(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_EQ(address.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(address.status().message(), HasSubstr(why)) << text;
+  }
+}
+
 TEST(AddressTest, KnowsLoopback) {
   for (const std::string host :
        {"127.0.0.1", "127.255.0.9", "::1", "0:0:0:0:0:0:0:1", "localhost"}) {
