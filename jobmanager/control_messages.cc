@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jobmanager/encoded_fields.h"
+#include "network/transport.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/key_groups.h"
 #include "runtime/graph/text_rules.h"
@@ -75,12 +76,18 @@ Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {
        {&from.name(), &from.host_id(), &from.data_host(), &from.log_path()}) {
     if (text->size() > kTextLengthMax) return data_loss("a text of a TaskManager is too long");
   }
+  if (!from.unix_address().empty()) {
+    const Result<Address> address = Address::parse(from.unix_address());
+    if (!address.ok() || !address->is_unix())
+      return data_loss("a TaskManager with a Unix socket that is none");
+  }
   TaskManagerInfo info;
   info.id = TaskManagerId{from.task_manager()};
   info.name = from.name();
   info.host_id = from.host_id();
   info.data_host = from.data_host();
   info.data_port = static_cast<uint16_t>(from.data_port());
+  info.unix_address = from.unix_address();
   info.slots = from.slots();
   info.pid = from.pid();
   info.log_path = from.log_path();

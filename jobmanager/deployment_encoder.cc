@@ -14,16 +14,20 @@ namespace {
 using job_commands::GateGroup;
 
 std::string encode_group(const GateGroup& group,
-                         const std::map<TaskManagerId, Address>& addresses) {
+                         const std::map<TaskManagerId, TaskManagerInfo>& task_managers) {
   proto::GateGroup message;
   message.set_dataset(group.dataset.value);
   for (const TaskManagerId id : group.task_managers) {
     proto::TaskManagerLocation* location = message.add_task_managers();
     location->set_task_manager(id.value);
-    const auto address = addresses.find(id);
-    CHECK(address != addresses.end());  // A job loses its slots before anything else is decided.
-    location->set_host(address->second.host);
-    location->set_port(address->second.port);
+    const auto known = task_managers.find(id);
+    CHECK(known != task_managers.end());  // A job loses its slots before anything else is decided.
+    const TaskManagerInfo& info = known->second;
+    location->set_host(info.data_host);
+    location->set_port(info.data_port);
+    if (info.unix_address.empty()) continue;
+    location->set_host_id(info.host_id);
+    location->set_unix_address(info.unix_address);
   }
   for (const auto& range : group.producers) {
     proto::ProducerRange* producers = message.add_producers();
@@ -40,15 +44,13 @@ std::string encode_group(const GateGroup& group,
 DeploymentEncoder::DeploymentEncoder(std::shared_ptr<const std::string> job_information,
                                      const std::vector<TaskManagerInfo>& task_managers)
     : job_information_(std::move(job_information)) {
-  for (const TaskManagerInfo& info : task_managers) {
-    addresses_[info.id] = Address{info.data_host, info.data_port};
-  }
+  for (const TaskManagerInfo& info : task_managers) task_managers_[info.id] = info;
 }
 
 const std::string& DeploymentEncoder::encoded(const std::shared_ptr<const GateGroup>& group) {
   const auto known = groups_.find(group);
   if (known != groups_.end()) return known->second;
-  return groups_.emplace(group, encode_group(*group, addresses_)).first->second;
+  return groups_.emplace(group, encode_group(*group, task_managers_)).first->second;
 }
 
 std::string DeploymentEncoder::encode(const job_commands::DeployTasks& command) {

@@ -7,7 +7,6 @@
 
 #include "jobmanager/job_commands.h"
 #include "jobmanager/resource_manager.h"
-#include "network/transport.h"
 
 namespace freshet {
 
@@ -33,7 +32,7 @@ class DeploymentEncoder {
   const std::string& encoded(const std::shared_ptr<const job_commands::GateGroup>&);
 
   const std::shared_ptr<const std::string> job_information_;
-  std::map<TaskManagerId, Address> addresses_;
+  std::map<TaskManagerId, TaskManagerInfo> task_managers_;
   std::map<std::shared_ptr<const job_commands::GateGroup>, std::string> groups_;  // Only looked up.
 };
 

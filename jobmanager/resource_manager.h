@@ -34,6 +34,7 @@ struct TaskManagerInfo {
   std::string host_id;  // Machine and boot.
   std::string data_host;
   uint16_t data_port = 0;
+  std::string unix_address;  // Of the data plane, for TaskManagers of the same host. May be empty.
   uint32_t slots = 0;
   uint32_t pid = 0;
   std::string log_path;

@@ -34,6 +34,7 @@ class InputGate {
   struct ProducerLocation {
     TaskManagerId task_manager;
     Address address;
+    std::optional<Address> unix_address = {};  // On the same host: used when it can be reached.
   };
   struct ProducerRange {
     uint32_t begin = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/log.h"
+
 namespace freshet {
 
 namespace {
@@ -12,14 +14,18 @@ constexpr Duration kFirstPause = 100ms;
 }  // namespace
 
 PeerConnection::PeerConnection(Options options)
-    : options_(std::move(options)), attempts_left_(kConnectAttempts), pause_(kFirstPause) {
+    : options_(std::move(options)),
+      attempts_left_(kConnectAttempts),
+      pause_(kFirstPause),
+      by_unix_(options_.unix_address.has_value()) {
   append_hello(Hello{options_.self, options_.secret}, &control_);
 }
 
 void PeerConnection::connect() {
-  --attempts_left_;
+  if (!by_unix_) --attempts_left_;
   options_.transport->connect(
-      options_.address, options_.connect_timeout / kConnectAttempts,
+      by_unix_ ? *options_.unix_address : options_.address,
+      options_.connect_timeout / kConnectAttempts,
       [self = shared_from_this()](Result<std::shared_ptr<Connection>> connection) {
         self->on_connected(std::move(connection));
       });
@@ -33,15 +39,28 @@ void PeerConnection::on_connected(Result<std::shared_ptr<Connection>> connection
     if (!closed && connection.ok()) connection_ = *connection;
   }
   if (connection.ok()) {
+    log_fallback();
     (*connection)->start(shared_from_this());
     if (closed) {
       (*connection)->close();
     } else {
       pump();
     }
+  } else if (by_unix_ && !closed) {
+    unix_failure_ = connection.status();
+    by_unix_ = false;
+    connect();
   } else if (!try_again()) {
     lose(connection.status());
   }
+}
+
+void PeerConnection::log_fallback() {
+  if (unix_failure_.ok() || !options_.fallback_logged) return;
+  if (options_.fallback_logged->exchange(true)) return;
+  LOG_WARN("data_unix_socket_not_used", {{"task_manager", to_string(options_.peer)},
+                                         {"instead", options_.address.to_string()},
+                                         {"cause", unix_failure_}});
 }
 
 bool PeerConnection::try_again() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,12 +32,15 @@ class PeerConnection final : public ConnectionHandler,
   struct Options {
     Transport* transport = nullptr;
     Address address;
+    std::optional<Address> unix_address;  // Tried first, once.
     TaskManagerId self;
     TaskManagerId peer;
     std::string secret;
     Duration connect_timeout = 5s;
     Executor* timers = nullptr;  // For pauses between attempts; not used after close().
     std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends;
+    // Set by the first that logs that `unix_address` is of no use. Null: not logged.
+    std::shared_ptr<std::atomic<bool>> fallback_logged;
     std::function<void(const PeerConnection*)> on_closed;  // Before the gates hear of it.
   };
 
@@ -66,6 +70,7 @@ class PeerConnection final : public ConnectionHandler,
   };
 
   void on_connected(Result<std::shared_ptr<Connection>> connection);
+  void log_fallback();
   /// False when there is nothing more to try.
   bool try_again();
   bool is_closed();
@@ -78,8 +83,11 @@ class PeerConnection final : public ConnectionHandler,
   void pump();
 
   const Options options_;
-  uint32_t attempts_left_;  // With pause_ and frames_: used by one thread after the other.
+  // Used by one thread after the other.
+  uint32_t attempts_left_;  // Over TCP.
   Duration pause_;
+  bool by_unix_;         // The attempt under way.
+  Status unix_failure_;  // Why the Unix socket is not used.
   FrameReader frames_;
   // Of attached_, found before; dropped when something was detached. With woken_, the connection's
   // thread's.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 
 namespace freshet {
 
@@ -70,6 +71,8 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
     PeerConnection::Options options;
     options.transport = &transport_;
     options.address = location.address;
+    options.unix_address = location.unix_address;
+    options.fallback_logged = fallback_logged_;
     options.self = options_.task_manager;
     options.peer = location.task_manager;
     options.secret = options_.secret;
@@ -164,15 +167,27 @@ PipelinedEnvironment::~PipelinedEnvironment() {
 }
 
 Status PipelinedEnvironment::listen(Transport& transport) {
-  ASSIGN_OR_RETURN(listener_,
-                   transport.listen(options_.bind, [connections = connections_](auto connection) {
-                     connections->accept(std::move(connection));
-                   }));
+  ASSIGN_OR_RETURN(listener_, listen_on(options_.bind, transport));
+  if (!options_.unix_bind) return Status();
+  Result<std::unique_ptr<Listener>> unix_listener = listen_on(*options_.unix_bind, transport);
+  if (unix_listener.ok()) {
+    unix_listener_ = std::move(unix_listener).value();
+  } else {
+    LOG_WARN("data_unix_socket_not_open", {{"cause", unix_listener.status()}});
+  }
   return Status();
+}
+
+Result<std::unique_ptr<Listener>> PipelinedEnvironment::listen_on(const Address& address,
+                                                                  Transport& transport) {
+  return transport.listen(address, [connections = connections_](auto connection) {
+    connections->accept(std::move(connection));
+  });
 }
 
 void PipelinedEnvironment::shut_down() {
   listener_ = nullptr;
+  unix_listener_ = nullptr;
   connections_->shut_down();
 }
 

@@ -48,6 +48,8 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends_ =
       std::make_shared<std::atomic<int64_t>>(0);
+  const std::shared_ptr<std::atomic<bool>> fallback_logged_ =
+      std::make_shared<std::atomic<bool>>(false);
 
   mutable Mutex mutex_;
   std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers_ GUARDED_BY(mutex_);
@@ -64,6 +66,9 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   Status listen(Transport& transport);
 
   Address data_address() const override { return listener_ ? listener_->address() : options_.bind; }
+  std::optional<Address> unix_data_address() const override {
+    return unix_listener_ ? std::optional(unix_listener_->address()) : std::nullopt;
+  }
   Result<std::shared_ptr<ResultPartition>> create_partition(
       const ResultPartition::Options& options) override;
   Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options& options) override;
@@ -72,6 +77,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   void shut_down() override;
 
  private:
+  Result<std::unique_ptr<Listener>> listen_on(const Address& address, Transport& transport);
   Result<ReceiveMemory> reserve_receive(const InputGate::Options& options);
 
   const Options options_;
@@ -80,6 +86,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<DataConnections> connections_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Listener> unix_listener_;
   const std::shared_ptr<std::atomic<uint64_t>> gates_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 

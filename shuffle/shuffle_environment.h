@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class ShuffleEnvironment {
   struct Options {
     TaskManagerId task_manager;
     Address bind;  // Data port; 0: any.
+    // A Unix socket beside it, for TaskManagers of the same host. Without it when it cannot be had.
+    std::optional<Address> unix_bind;
     uint64_t pool_bytes = 64u << 20;
     uint64_t gate_budget_bytes = 4u << 20;
     Duration connect_timeout = 5s;
@@ -35,6 +38,8 @@ class ShuffleEnvironment {
   virtual ~ShuffleEnvironment() = default;
 
   virtual Address data_address() const = 0;
+  /// Nullopt when it listens on no Unix socket.
+  virtual std::optional<Address> unix_data_address() const = 0;
 
   /// The producing end of one subtask's one output edge. Too little memory: kResourceExhausted, or
   /// kInvalidArgument when it is too little for this job alone, with how much is needed and there

@@ -53,17 +53,30 @@ bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+Result<InputGate::ProducerLocation> parse_location(const proto::TaskManagerLocation& proto,
+                                                   const std::string& host_id) {
+  if (proto.port() == 0 || proto.port() > 65535)
+    return invalid_argument("a gate group names a port that is none");
+  InputGate::ProducerLocation location{TaskManagerId{proto.task_manager()},
+                                       Address{proto.host(), static_cast<uint16_t>(proto.port())}};
+  if (!proto.unix_address().empty() && proto.host_id() == host_id) {
+    ASSIGN_OR_RETURN(location.unix_address, Address::parse(proto.unix_address()));
+    if (!location.unix_address->is_unix())
+      return invalid_argument("a gate group names a Unix socket that is none");
+  }
+  return location;
+}
+
 Result<std::shared_ptr<const GateGroup>> parse_group(const proto::GateGroup& proto,
-                                                     const JobGraph& graph) {
+                                                     const JobGraph& graph,
+                                                     const std::string& host_id) {
   if (proto.dataset() >= graph.edges.size())
     return invalid_argument("a gate group names no dataset of the job");
   auto group = std::make_shared<GateGroup>();
   group->dataset = DatasetId{proto.dataset()};
-  for (const proto::TaskManagerLocation& location : proto.task_managers()) {
-    if (location.port() == 0 || location.port() > 65535)
-      return invalid_argument("a gate group names a port that is none");
-    group->locations.push_back({TaskManagerId{location.task_manager()},
-                                Address{location.host(), static_cast<uint16_t>(location.port())}});
+  for (const proto::TaskManagerLocation& one : proto.task_managers()) {
+    ASSIGN_OR_RETURN(InputGate::ProducerLocation location, parse_location(one, host_id));
+    group->locations.push_back(std::move(location));
   }
   const JobEdge& edge = graph.edges[proto.dataset()];
   const uint32_t parallelism = graph.vertices[edge.producer.value].parallelism;
@@ -143,13 +156,14 @@ Result<JobInformation> parse_job_information(const proto::JobInformation& proto)
   return job;
 }
 
-Result<Deployment> parse_deployment(const proto::DeployTasks& proto, uint32_t slots) {
+Result<Deployment> parse_deployment(const proto::DeployTasks& proto, uint32_t slots,
+                                    const std::string& host_id) {
   Deployment deployment;
   ASSIGN_OR_RETURN(deployment.job, parse_job_information(proto.job()));
   deployment.check = proto.check();
   std::vector<std::shared_ptr<const GateGroup>> groups;
   for (const proto::GateGroup& group : proto.groups()) {
-    ASSIGN_OR_RETURN(auto parsed, parse_group(group, *deployment.job.graph));
+    ASSIGN_OR_RETURN(auto parsed, parse_group(group, *deployment.job.graph, host_id));
     groups.push_back(std::move(parsed));
   }
   std::set<AttemptId> attempts;

@@ -58,8 +58,10 @@ struct Deployment {
 };
 
 /// What came from the network, checked: everything that names something names something that
-/// exists. kInvalidArgument otherwise. `slots`: of this TaskManager.
-Result<Deployment> parse_deployment(const proto::DeployTasks&, uint32_t slots);
+/// exists. kInvalidArgument otherwise. `slots`, `host_id`: of this TaskManager; Unix sockets of
+/// producers on other hosts are left out.
+Result<Deployment> parse_deployment(const proto::DeployTasks&, uint32_t slots,
+                                    const std::string& host_id);
 Result<JobInformation> parse_job_information(const proto::JobInformation&);
 
 JobId from_proto(const proto::JobIdProto&);

@@ -157,6 +157,8 @@ void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Addr
   registration->set_host_id(options_.host_id);
   registration->set_data_host(data.is_wildcard() ? local.host : data.host);
   registration->set_data_port(data.port);
+  if (const auto unix_address = environment_.shuffle.unix_data_address())
+    registration->set_unix_address(unix_address->to_string());
   registration->set_slots(options_.slots);
   registration->set_pid(options_.pid);
   registration->set_log_path(options_.log_path);
@@ -225,7 +227,8 @@ Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
 }
 
 Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
-  ASSIGN_OR_RETURN(Deployment deployment, parse_deployment(message, options_.slots));
+  ASSIGN_OR_RETURN(Deployment deployment,
+                   parse_deployment(message, options_.slots, options_.host_id));
   for (const TaskDeployment& task : deployment.tasks) {
     if (tasks_->hosts(task.attempt))
       return invalid_argument("task " + to_string(task.attempt) + " is deployed twice");

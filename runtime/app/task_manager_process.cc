@@ -1,13 +1,50 @@
 #include "runtime/app/task_manager_process.h"
 
+#include <fmt/format.h>
+
 #include "network/asio_transport.h"
+#include "network/unix_socket.h"
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/fault_gate.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
 #include "runtime/base/log.h"
+#include "runtime/base/random.h"
 
 namespace freshet {
+
+namespace {
+
+constexpr std::string_view kSocketBegin = "/data-";
+constexpr std::string_view kSocketEnd = ".socket";
+
+/// Of TaskManagers that were killed and had the same directory.
+void remove_stale_sockets(const std::string& directory, FileSystem& files) {
+  const auto entries = files.list(directory);
+  if (!entries.ok()) return;
+  for (const FileInfo& entry : *entries) {
+    const bool ours = entry.is_special && entry.path.ends_with(kSocketEnd) &&
+                      entry.path.starts_with(directory + std::string(kSocketBegin));
+    const Result<Address> address = Address::parse("unix:" + entry.path);
+    if (ours && address.ok() && address->is_unix()) (void)remove_stale_unix_socket(*address);
+  }
+}
+
+/// A socket in the TaskManager's own directory, which nobody else can enter; without a file when
+/// that path is too long or relative. Then others of this machine can see it, but the transport
+/// refuses them. Its name is its own: elsewhere, as in another container, the path leads nowhere.
+Address new_unix_address(const std::string& directory) {
+  const auto random = make_system_random();
+  const std::string id = fmt::format("{:016x}", random->next());
+  const Result<Address> in_directory =
+      Address::parse(fmt::format("unix:{}{}{}{}", directory, kSocketBegin, id, kSocketEnd));
+  if (in_directory.ok() && in_directory->is_unix()) return *in_directory;
+  Address address;
+  address.unix_socket = "@freshet-data-" + id;
+  return address;
+}
+
+}  // namespace
 
 TaskManagerProcess::TaskManagerProcess()
     : clock_(make_system_clock()),
@@ -31,11 +68,16 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
   runner.configuration = options.configuration;
   runner.job_manager = options.job_manager;
   runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
+  ASSIGN_OR_RETURN(const bool unix_sockets, options.configuration.boolean(config::kUnixSockets));
   runner.name = options.name;
   runner.state_directory = options.state_directory;
   runner.log_path = options.log_path;
   runner.slots = static_cast<uint32_t>(slots);
   std::unique_ptr<TaskManagerProcess> process(new TaskManagerProcess());
+  if (unix_sockets) {
+    remove_stale_sockets(options.state_directory, *process->files_);
+    runner.unix_bind = new_unix_address(options.state_directory);
+  }
   ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
   process->transport_ = make_asio_transport({});
   ASSIGN_OR_RETURN(

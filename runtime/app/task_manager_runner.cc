@@ -36,6 +36,7 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   ShuffleEnvironment::Options shuffle;
   shuffle.task_manager = id;
   shuffle.bind = options.bind;
+  shuffle.unix_bind = options.unix_bind;
   ASSIGN_OR_RETURN(const NetworkMemory memory, network_memory(configuration, files));
   shuffle.pool_bytes = memory.pool_bytes;
   shuffle.gate_budget_bytes = memory.gate_budget_bytes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "network/transport.h"
@@ -23,7 +24,8 @@ class TaskManagerRunner {
   struct Options {
     Configuration configuration;
     Address job_manager;
-    Address bind;  // Data port.
+    Address bind;                      // Data port.
+    std::optional<Address> unix_bind;  // Beside it, for TaskManagers of the same host.
     std::string name;
     std::string state_directory;
     std::string log_path;

@@ -66,6 +66,8 @@ struct ConfigKey {
           "control port of the JobManager; 0: any free one") \
   SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), kProcess, \
           "data port of a TaskManager; 0: any free one") \
+  SETTING(kUnixSockets, "taskmanager.network.unix-sockets", "true", boolean(), kProcess, \
+          "data between TaskManagers of one host goes through Unix sockets, when both have them") \
   SETTING(kSecret, "security.secret", "", text(), kBoth, \
           "shared secret that every peer must know; also from the environment variable " \
           "FRESHET_SECRET") \

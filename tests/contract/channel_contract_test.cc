@@ -485,7 +485,7 @@ TEST_P(ChannelContractTest, DeliversEverythingInOrderUnderRandomInterleavings) {
       } else if (action == 11) {
         partitions[p]->broadcast_event(ElementKind::kWatermark, "12345678");
       } else if (action < 16) {
-        if (GetParam() != RigKind::kRemoteTcp) rig().executor().run_one();
+        if (!rig().on_threads()) rig().executor().run_one();
       } else {
         take_some(c, random->below(20));
       }
@@ -508,11 +508,12 @@ TEST_P(ChannelContractTest, DeliversEverythingInOrderUnderRandomInterleavings) {
 
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelContractTest,
                          ::testing::Values(RigKind::kLocal, RigKind::kRemoteInProcess,
-                                           RigKind::kRemoteTcp),
+                                           RigKind::kRemoteTcp, RigKind::kRemoteUnix),
                          rig_name);
 
 INSTANTIATE_TEST_SUITE_P(AllConnections, RemoteChannelContractTest,
-                         ::testing::Values(RigKind::kRemoteInProcess, RigKind::kRemoteTcp),
+                         ::testing::Values(RigKind::kRemoteInProcess, RigKind::kRemoteTcp,
+                                           RigKind::kRemoteUnix),
                          rig_name);
 
 }  // namespace

@@ -45,7 +45,7 @@ class ChannelReattachTest : public ::testing::TestWithParam<RigKind> {
   }
 
   InputGate::Move move_to(AttemptNumber attempt) {
-    return {0, 1, attempt, {TaskManagerId{1}, rig().producing().data_address()}};
+    return {0, 1, attempt, rig().producer_location()};
   }
 
   void write(ResultPartition& partition, const std::vector<std::string>& words) {
@@ -335,8 +335,7 @@ class Churn {
   }
 
   void move(uint32_t c, uint32_t p) {
-    const InputGate::Move move{
-        p, p + 1, producers_[p].attempt, {TaskManagerId{1}, rig_.producing().data_address()}};
+    const InputGate::Move move{p, p + 1, producers_[p].attempt, rig_.producer_location()};
     ASSERT_TRUE(consumers_[c].gate->reattach(move).ok());
   }
 
@@ -387,7 +386,7 @@ class Churn {
 };
 
 TEST_P(ChannelReattachTest, DeliversEverythingOnceWhicheverEndIsReplaced) {
-  const uint64_t seeds = GetParam() == RigKind::kRemoteTcp ? 20 : 100;
+  const uint64_t seeds = rig().on_threads() ? 20 : 100;
   for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
     Churn churn(rig(), seed);
     for (int step = 0; step < 2000; ++step) churn.step();
@@ -404,7 +403,7 @@ TEST_P(ChannelReattachTest, DeliversEverythingOnceWhicheverEndIsReplaced) {
 
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelReattachTest,
                          ::testing::Values(RigKind::kLocal, RigKind::kRemoteInProcess,
-                                           RigKind::kRemoteTcp),
+                                           RigKind::kRemoteTcp, RigKind::kRemoteUnix),
                          rig_name);
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace freshet {
 
-enum class RigKind { kLocal, kRemoteInProcess, kRemoteTcp };
+enum class RigKind { kLocal, kRemoteInProcess, kRemoteTcp, kRemoteUnix };
 
 /// Counts what woke somebody; shared with callbacks that may outlive a test's objects.
 class Signals {
@@ -62,7 +63,7 @@ class ChannelRig {
   };
 
   ChannelRig(RigKind kind, Settings settings) : kind_(kind), settings_(settings) {
-    if (kind == RigKind::kRemoteTcp) {
+    if (on_threads()) {
       transport_ = make_asio_transport({.threads = 2});
     } else {
       transport_ = std::make_unique<LocalTransport>(executor_);
@@ -79,6 +80,15 @@ class ChannelRig {
     run();
     consumers_ = nullptr;
     producers_ = nullptr;
+  }
+
+  /// Real sockets: things happen by themselves, on threads of the transport.
+  bool on_threads() const { return kind_ == RigKind::kRemoteTcp || kind_ == RigKind::kRemoteUnix; }
+
+  /// Over a Unix socket there is no other way.
+  InputGate::ProducerLocation producer_location() const {
+    if (kind_ != RigKind::kRemoteUnix) return {TaskManagerId{1}, producers_->data_address()};
+    return {TaskManagerId{1}, Address{"127.0.0.1", 1}, producers_->unix_data_address()};
   }
 
   bool remote() const { return kind_ != RigKind::kLocal; }
@@ -100,7 +110,7 @@ class ChannelRig {
     options.job = job_;
     options.subpartition = subpartition;
     options.consumer = AttemptId{job_, SubtaskId{VertexId{7}, subpartition}, 0};
-    options.locations = {{TaskManagerId{1}, producers_->data_address()}};
+    options.locations = {producer_location()};
     options.producers = {{0, producers, 0, 0}};
     options.wake = [signals = signals_] { signals->raise(); };
     options.on_loss = [signals = signals_](const ChannelLoss& loss) { signals->lose(loss); };
@@ -121,12 +131,12 @@ class ChannelRig {
 
   /// Lets everything happen that can happen by itself.
   void run() {
-    if (kind_ != RigKind::kRemoteTcp) executor_.run_ready();
+    if (!on_threads()) executor_.run_ready();
   }
 
   /// One thing of those.
   void run_one() {
-    if (kind_ != RigKind::kRemoteTcp) executor_.run_one();
+    if (!on_threads()) executor_.run_one();
   }
 
   /// True once `condition` holds.
@@ -134,7 +144,7 @@ class ChannelRig {
   bool wait_until(Condition&& condition) {
     for (int round = 0; round < 10'000; ++round) {
       if (condition()) return true;
-      if (kind_ == RigKind::kRemoteTcp) {
+      if (on_threads()) {
         signals_->wait();
       } else if (!executor_.run_one()) {
         return condition();
@@ -150,6 +160,10 @@ class ChannelRig {
     ShuffleEnvironment::Options options;
     options.task_manager = TaskManagerId{id};
     options.bind = Address{"127.0.0.1", 0};
+    if (kind_ == RigKind::kRemoteUnix) {
+      options.unix_bind.emplace().unix_socket =
+          "@freshet-rig-" + std::to_string(getpid()) + "-" + std::to_string(id);
+    }
     options.pool_bytes = settings_.pool_bytes;
     options.gate_budget_bytes = settings_.gate_budget_bytes;
     options.secret = "secret";
@@ -180,6 +194,8 @@ inline std::string rig_name(const ::testing::TestParamInfo<RigKind>& info) {
       return "Local";
     case RigKind::kRemoteInProcess:
       return "RemoteInProcess";
+    case RigKind::kRemoteUnix:
+      return "RemoteUnix";
     default:
       return "RemoteTcp";
   }

@@ -123,7 +123,8 @@ TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelThreadsTest,
-                         ::testing::Values(RigKind::kLocal, RigKind::kRemoteTcp));
+                         ::testing::Values(RigKind::kLocal, RigKind::kRemoteTcp,
+                                           RigKind::kRemoteUnix));
 
 }  // namespace
 }  // namespace freshet

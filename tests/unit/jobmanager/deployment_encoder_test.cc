@@ -17,6 +17,8 @@ std::vector<TaskManagerInfo> task_managers(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     TaskManagerInfo info;
     info.id = TaskManagerId{i + 1};
+    info.host_id = "machine";
+    if (i == 1) info.unix_address = "unix:/run/data.socket";
     info.data_host = "host-" + std::to_string(i);
     info.data_port = static_cast<uint16_t>(4000 + i);
     all.push_back(info);
@@ -55,6 +57,9 @@ TEST_F(DeploymentEncoderTest, SaysAllThatADeploymentHas) {
   EXPECT_EQ(message.groups(0).task_managers(1).task_manager(), 2u);
   EXPECT_EQ(message.groups(0).task_managers(1).host(), "host-1");
   EXPECT_EQ(message.groups(0).task_managers(1).port(), 4001u);
+  EXPECT_EQ(message.groups(0).task_managers(1).host_id(), "machine");
+  EXPECT_EQ(message.groups(0).task_managers(1).unix_address(), "unix:/run/data.socket");
+  EXPECT_EQ(message.groups(0).task_managers(0).host_id(), "");  // Of no use alone.
   ASSERT_EQ(message.groups(0).producers_size(), 2);
   EXPECT_EQ(message.groups(0).producers(1).begin(), 10u);
   EXPECT_EQ(message.groups(0).producers(1).end(), 20u);

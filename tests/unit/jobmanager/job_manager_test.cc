@@ -497,6 +497,12 @@ TEST_F(JobManagerTest, GarbageClosesItsConnectionOnly) {
       },
       [](Peer& p) {
         p.hello(proto::Hello::TASK_MANAGER);
+        proto::Envelope no_socket = registration(1);
+        no_socket.mutable_register_task_manager()->set_unix_address("127.0.0.1:80");
+        p.send(no_socket);
+      },
+      [](Peer& p) {
+        p.hello(proto::Hello::TASK_MANAGER);
         p.send(registration(0));
       },
       [](Peer& p) {

@@ -14,12 +14,32 @@ proto::DeployTasks good() {
 }
 
 TEST(ParseDeploymentTest, TakesWhatIsWhole) {
-  const auto parsed = parse_deployment(good(), 1);
+  const auto parsed = parse_deployment(good(), 1, "here");
   ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
   ASSERT_EQ(parsed->tasks.size(), 2u);
   ASSERT_EQ(parsed->tasks[1].gates.size(), 1u);
   EXPECT_EQ(parsed->tasks[1].gates[0]->locations[0].address.port, 99);
   EXPECT_EQ(parsed->job.graph->vertices.size(), 2u);
+}
+
+TEST(ParseDeploymentTest, KeepsUnixSocketsOfItsOwnHostOnly) {
+  proto::DeployTasks message = good();
+  proto::TaskManagerLocation* location = message.mutable_groups(0)->mutable_task_managers(0);
+  const auto parsed = [&] {
+    return parse_deployment(message, 1, "here").value().tasks[1].gates[0]->locations[0];
+  };
+  EXPECT_FALSE(parsed().unix_address.has_value());
+  location->set_unix_address("unix:/run/tm/data.socket");
+  location->set_host_id("elsewhere");
+  EXPECT_FALSE(parsed().unix_address.has_value());
+  location->set_host_id("here");
+  ASSERT_TRUE(parsed().unix_address.has_value());
+  EXPECT_EQ(parsed().unix_address->unix_socket, "/run/tm/data.socket");
+  EXPECT_EQ(parsed().address.port, 99);
+  for (const std::string bad : {"127.0.0.1:80", "unix:data.socket", "/run/tm/data.socket"}) {
+    location->set_unix_address(bad);
+    EXPECT_FALSE(parse_deployment(message, 1, "here").ok()) << bad;
+  }
 }
 
 TEST(ParseDeploymentTest, RefusesWhatNamesNothing) {
@@ -46,7 +66,7 @@ TEST(ParseDeploymentTest, RefusesWhatNamesNothing) {
   for (size_t i = 0; i < std::size(damages); i++) {
     proto::DeployTasks message = good();
     damages[i](message);
-    EXPECT_FALSE(parse_deployment(message, 1).ok()) << "damage " << i;
+    EXPECT_FALSE(parse_deployment(message, 1, "here").ok()) << "damage " << i;
   }
 }
 

@@ -32,6 +32,7 @@ class TaskExecutorTest : public ::testing::Test {
     ShuffleEnvironment::Options options;
     options.task_manager = TaskManagerId{77};
     options.bind = Address{bind_host, 0};
+    options.unix_bind = Address::parse("unix:@data").value();
     options.pool_bytes = 1 << 20;
     auto shuffle = ShuffleEnvironment::create(options, transport_);
     EXPECT_TRUE(shuffle.ok()) << shuffle.status().to_string();
@@ -117,6 +118,12 @@ TEST_F(TaskExecutorTest, RegistersAndSendsHeartbeats) {
   EXPECT_TRUE(executor_->registered());
   main_.advance(3500ms);
   EXPECT_EQ(manager_.heartbeats, 3);
+}
+
+TEST_F(TaskExecutorTest, AnnouncesBothAddressesOfItsData) {
+  EXPECT_EQ(manager_.registration.data_host(), "127.0.0.1");
+  EXPECT_EQ(manager_.registration.data_port(), shuffle_->data_address().port);
+  EXPECT_EQ(manager_.registration.unix_address(), "unix:@data");
 }
 
 /// Its data port is bound to all addresses of the machine.
