@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -21,8 +23,9 @@ namespace {
 using ErrorCode = asio::error_code;
 
 constexpr size_t kReadBufferBytes = 64 << 10;
-constexpr size_t kWriteBytesPerTurn = 1 << 20;  // Then others of the thread have their turn.
-constexpr Duration kLingerTime = 1s;            // For the peer's answer to an orderly close.
+constexpr size_t kReadBytesBehindPlace = 64 << 10;  // Of the buffer, when most goes elsewhere.
+constexpr size_t kWriteBytesPerTurn = 1 << 20;      // Then others of the thread have their turn.
+constexpr Duration kLingerTime = 1s;                // For the peer's answer to an orderly close.
 constexpr Duration kLingerTimeAtShutdown = 100ms;
 
 /// Empty when the peer has reset the connection already.
@@ -133,25 +136,48 @@ class AsioConnection final : public Connection,
 
   void read() {
     if (!buffer_) buffer_ = std::make_unique_for_overwrite<char[]>(kReadBufferBytes);
-    socket_.async_read_some(
-        asio::buffer(buffer_.get(), kReadBufferBytes),
-        [self = shared_from_this()](ErrorCode error, size_t size) { self->on_read(error, size); });
+    auto done = [self = shared_from_this()](ErrorCode error, size_t size) {
+      self->on_read(error, size);
+    };
     reading_ = true;
+    if (!closed_) place_ = handler_->next_place();
+    if (place_.empty()) {
+      socket_.async_read_some(asio::buffer(buffer_.get(), kReadBufferBytes), std::move(done));
+    } else {
+      socket_.async_read_some(std::array{asio::buffer(place_.data(), place_.size()),
+                                         asio::buffer(buffer_.get(), kReadBytesBehindPlace)},
+                              std::move(done));
+    }
   }
 
   void on_read(const ErrorCode& error, size_t size) {
-    if (error && closed_) return close_socket();
+    const bool left_place = closed_ && error == asio::error::operation_aborted;
+    if (error && closed_ && !(left_place && socket_.is_open())) return close_socket();
     if (error == asio::error::eof && !write_failed_) return finish(Status(), false);
-    if (error) {
+    if (error && !left_place) {
       return finish(network_error(remote_, write_failed_ ? asio::error::connection_reset : error),
                     false);
     }
-    if (!closed_) {
-      Status status = handler_->on_bytes({buffer_.get(), size});
-      if (!status.ok()) finish(std::move(status), true);
-    }
+    const std::string_view placed(place_.data(), std::min(size, place_.size()));
+    place_ = {};
+    deliver(placed);
+    deliver({buffer_.get(), size - placed.size()});
     reading_ = false;               // Not before: the handler had the buffer.
     if (socket_.is_open()) read();  // When closed, what comes is discarded; see linger().
+  }
+
+  void deliver(std::string_view bytes) {
+    if (closed_ || bytes.empty()) return;
+    Status status = handler_->on_bytes(bytes);
+    if (!status.ok()) finish(std::move(status), true);
+  }
+
+  /// A read under way must not touch the handler's memory any more.
+  void leave_place() {
+    if (place_.empty()) return;
+    place_ = {};
+    ErrorCode ignored;
+    socket_.cancel(ignored);
   }
 
   /// Ends the connection for its user. `orderly`: by our decision, with all that was sent still to
@@ -160,6 +186,7 @@ class AsioConnection final : public Connection,
     if (closed_) return;
     closed_ = true;
     why_ = std::move(why);
+    leave_place();
     const bool cut = !outgoing_.empty();
     outgoing_.clear();
     if (orderly && !cut && !write_failed_) {
@@ -212,6 +239,7 @@ class AsioConnection final : public Connection,
   StreamSocket socket_;
   std::shared_ptr<ConnectionHandler> handler_;  // Until on_closed() is on its way.
   std::unique_ptr<char[]> buffer_;
+  std::span<char> place_;  // The handler's, in which a read is under way.
   OutgoingQueue outgoing_;
   std::optional<asio::steady_timer> linger_timer_;
   Status why_;

@@ -114,7 +114,9 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   return header;
 }
 
-bool FrameReader::complete_header(std::string_view& rest) {
+bool FrameReader::next_header(std::string_view& rest) {
+  if (!failure_.ok()) return false;
+  if (has_header_) return true;
   std::string_view whole;
   if (kept_.empty() && rest.size() >= kFrameHeaderBytes) {
     whole = rest.substr(0, kFrameHeaderBytes);
@@ -140,27 +142,45 @@ bool FrameReader::complete_header(std::string_view& rest) {
   return true;
 }
 
-bool FrameReader::next(std::string_view& rest, FrameHeader& header, std::string_view& payload) {
-  if (!failure_.ok()) return false;
-  if (!has_header_ && !complete_header(rest)) return false;
+bool FrameReader::wants_place(size_t available) {
+  if (asked_for_place_ || !kept_.empty()) return false;
+  asked_for_place_ = header_.payload_bytes >= available + kFramePlacedBytesMin;
+  return asked_for_place_;
+}
+
+bool FrameReader::next_payload(std::string_view& rest, std::string_view& payload) {
   const size_t size = header_.payload_bytes;
-  if (kept_.empty() && rest.size() >= size) {
+  if (place_ == nullptr && kept_.empty() && rest.size() >= size) {
     payload = rest.substr(0, size);
     rest.remove_prefix(size);
-  } else {
-    if (kept_.empty()) kept_.reserve(size);
-    const size_t taken = std::min(rest.size(), size - kept_.size());
-    kept_.append(rest.substr(0, taken));
-    rest.remove_prefix(taken);
-    if (kept_.size() < size) return false;
-    payload = kept_;
+    return true;
   }
-  header = header_;
-  return true;
+  const size_t taken = std::min(rest.size(), size - (place_ != nullptr ? placed_ : kept_.size()));
+  if (place_ == nullptr) {
+    if (kept_.empty()) kept_.reserve(size);
+    kept_.append(rest.substr(0, taken));
+    payload = kept_;
+  } else {
+    if (rest.data() != place_ + placed_) std::memcpy(place_ + placed_, rest.data(), taken);
+    placed_ += taken;
+    payload = {place_, placed_};
+  }
+  rest.remove_prefix(taken);
+  return payload.size() == size;
+}
+
+std::span<char> FrameReader::next_place() const {
+  if (place_ == nullptr || !failure_.ok()) return {};
+  const size_t missing = header_.payload_bytes - placed_;
+  if (missing < kFramePlacedBytesMin) return {};
+  return {place_ + placed_, missing};
 }
 
 void FrameReader::release_payload() {
   has_header_ = false;
+  asked_for_place_ = false;
+  place_ = nullptr;
+  placed_ = 0;
   kept_.clear();
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/status.h"
 
@@ -80,6 +82,9 @@ struct FrameHeader {
   static Result<FrameHeader> decode(std::string_view bytes);
 };
 
+/// A cut payload of which this much is missing may be read into a place of its own.
+inline constexpr size_t kFramePlacedBytesMin = 2u << 10;
+
 /// Finds the frames in a stream of bytes that arrives cut anywhere. After an error every call gives
 /// that error.
 class FrameReader {
@@ -89,28 +94,44 @@ class FrameReader {
   /// it was cut. Stops at the first error.
   template <class Sink>
   Status on_bytes(std::string_view bytes, Sink&& sink) {
-    FrameHeader header;
+    return on_bytes(bytes, sink, [](const FrameHeader&) -> char* { return nullptr; });
+  }
+
+  /// The same, with a place for payloads that are cut early: `place(const FrameHeader&) -> char*`
+  /// gives memory for all of such a payload, until `sink` has it there, or null. Called at most
+  /// once for a frame. What was read to next_place() is not copied.
+  template <class Sink, class Place>
+  Status on_bytes(std::string_view bytes, Sink&& sink, Place&& place) {
     std::string_view payload;
-    while (next(bytes, header, payload)) {
-      if (Status status = sink(header, payload); !status.ok()) failure_ = status;
+    while (next_header(bytes)) {
+      if (wants_place(bytes.size())) place_ = place(std::as_const(header_));
+      if (!next_payload(bytes, payload)) break;
+      if (Status status = sink(std::as_const(header_), payload); !status.ok()) failure_ = status;
       release_payload();
-      if (!failure_.ok()) break;
     }
     return failure_;
   }
+
+  /// Where the rest of the payload under way belongs, when there is a place and much is missing.
+  std::span<char> next_place() const;
 
   /// True between two frames: a stream may end here.
   bool at_boundary() const { return !has_header_ && kept_.empty(); }
 
  private:
-  /// Takes bytes from the front of `rest`. False when it needs more of them, or failed.
-  bool next(std::string_view& rest, FrameHeader& header, std::string_view& payload);
-  bool complete_header(std::string_view& rest);
+  // Both take bytes from the front of `rest`. False when they need more of them, or it failed.
+  bool next_header(std::string_view& rest);
+  bool next_payload(std::string_view& rest, std::string_view& payload);
+  /// True once for a payload of which only `available` bytes came.
+  bool wants_place(size_t available);
   void release_payload();
 
   bool has_header_ = false;
+  bool asked_for_place_ = false;
   FrameHeader header_;  // Of the frame under way, once has_header_.
-  std::string kept_;    // What came of a cut header, and afterwards of a cut payload.
+  std::string kept_;    // What came of a cut header, and afterwards of a payload without a place.
+  char* place_ = nullptr;  // For the payload under way.
+  size_t placed_ = 0;      // Bytes there.
   Status failure_;
 };
 

@@ -49,6 +49,11 @@ class ConnectionHandler {
   /// All that was given to send() has left; the time to give more. Comes once after each send().
   virtual void on_sent() = 0;
 
+  /// Where the next bytes of the stream should go, when that is anywhere special: a transport may
+  /// put as many as fit there, and gives them to on_bytes() in that place; others come as always.
+  /// Asked before each read. The memory must last until on_bytes() has it, or on_closed().
+  virtual std::span<char> next_place() { return {}; }
+
   /// Last call. `why` is ok after an orderly close by the peer, kAborted after our own close().
   virtual void on_closed(const Status& why) = 0;
 };

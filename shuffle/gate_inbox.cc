@@ -28,6 +28,16 @@ size_t event_field_bytes(uint8_t kind) {
 
 }  // namespace
 
+Status GateInbox::check_data(const FrameHeader& header, size_t payload_bytes) {
+  const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
+  if (charge != block_bytes_for(charge) || payload_bytes > charge)
+    return data_loss(fmt::format("{} bytes of data in a block of {}", payload_bytes, charge));
+  if (header.elements_started > payload_bytes)
+    return data_loss(
+        fmt::format("{} elements in {} bytes", header.elements_started, payload_bytes));
+  return Status();
+}
+
 Status GateInbox::check_shape(const FrameHeader& header, std::string_view payload) {
   if (payload.empty()) return data_loss("a frame without a payload");
   if (header.kind == FrameKind::kEvent) {
@@ -40,25 +50,28 @@ Status GateInbox::check_shape(const FrameHeader& header, std::string_view payloa
       return Status();
     return data_loss(fmt::format("a malformed event of kind {} in {} bytes", kind, payload.size()));
   }
-  const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
-  if (charge != block_bytes_for(charge) || payload.size() > charge) {
-    return data_loss(fmt::format("{} bytes of data in a block of {}", payload.size(), charge));
-  }
-  if (header.elements_started > payload.size()) {
-    return data_loss(
-        fmt::format("{} elements in {} bytes", header.elements_started, payload.size()));
-  }
-  return Status();
+  return check_data(header, payload.size());
 }
 
-Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) const {
+BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header) const {
+  if (header.kind != FrameKind::kData) return nullptr;
+  const AttachedProducers* range = source.attachment.find(header.producer);
+  if (range == nullptr || range->attempt != header.producer_attempt) return nullptr;
+  if (!check_data(header, header.payload_bytes).ok()) return nullptr;
+  return Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
+}
+
+Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payload,
+                              BlockRef block) const {
   const bool event = header.kind == FrameKind::kEvent;
   const auto size = static_cast<uint32_t>(payload.size());
-  const BlockRef block =
-      event ? Block::on_heap(size, nullptr, 0)
-            : Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
-  std::memcpy(block->data(), payload.data(), payload.size());
-  Buffer buffer(block, size);
+  if (!block) {
+    const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
+    block =
+        event ? Block::on_heap(size, nullptr, 0) : Block::allocate(*options_.pool, charge, nullptr);
+    std::memcpy(block->data(), payload.data(), payload.size());
+  }
+  Buffer buffer(std::move(block), size);
   buffer.event = event;
   buffer.flags = header.flags;
   buffer.elements_started = header.elements_started;
@@ -69,14 +82,15 @@ Buffer GateInbox::copy(const FrameHeader& header, std::string_view payload) cons
 }
 
 Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
-                           std::string_view payload, FrameOutcome* outcome) {
+                           std::string_view payload, FrameOutcome* outcome, BlockRef placed) {
   const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr)
     return data_loss(fmt::format("data of producer {}, which was not asked for", header.producer));
   RETURN_IF_ERROR(check_shape(header, payload));
   if (header.producer_attempt != range->attempt)
-    return Status();                      // Of an execution that is not wanted (any more).
-  Buffer buffer = copy(header, payload);  // What is not accepted is dropped after the lock.
+    return Status();  // Of an execution that is not wanted (any more).
+  // What is not accepted is dropped after the lock.
+  Buffer buffer = make_buffer(header, payload, std::move(placed));
   MutexLock lock(mutex_);
   if (closed_ || !owns(source, header.producer)) return Status();
   bool accepted = false;

@@ -71,9 +71,12 @@ class GateInbox {
     uint32_t returned_bytes = 0;  // Credit that is free at once.
     bool wake = false;            // The task is to be woken, by wake().
   };
-  /// A data or event frame.
+  /// A data or event frame. `placed`: what block_for() gave for it, with the payload; or null.
   Status on_frame(const Source& source, const FrameHeader& header, std::string_view payload,
-                  FrameOutcome* outcome);
+                  FrameOutcome* outcome, BlockRef placed = nullptr);
+  /// A block for a payload of data that is still on its way. Null when its header is enough to know
+  /// that it will not be taken.
+  BlockRef block_for(const Source& source, const FrameHeader& header) const;
   /// After the last of several frames.
   void wake() const { wake_if(true); }
   /// More waits in a channel than its credit lets through. What it gets for that, at once, is 0 or
@@ -131,6 +134,7 @@ class GateInbox {
     std::shared_ptr<const Source> source;
   };
 
+  static Status check_data(const FrameHeader& header, size_t payload_bytes);
   static Status check_shape(const FrameHeader& header, std::string_view payload);
   Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                bool* accepted) REQUIRES(mutex_);
@@ -153,7 +157,8 @@ class GateInbox {
                                                        const std::shared_ptr<const Source>& source)
       REQUIRES(mutex_);
   void forget(ProducerSpan span, Arrivals* dropped) REQUIRES(mutex_);
-  Buffer copy(const FrameHeader& header, std::string_view payload) const;
+  /// In `block`, or in a copy when that is null.
+  Buffer make_buffer(const FrameHeader& header, std::string_view payload, BlockRef block) const;
   /// Under the lock: true when the task must be woken after it.
   bool note_arrival() REQUIRES(mutex_);
   void wake_if(bool needed) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "runtime/base/log.h"
 
 namespace freshet {
@@ -161,10 +163,12 @@ Status PeerConnection::on_bytes(std::string_view bytes) {
     routes_detached_ = detached;
     routes_.clear();
   }
-  const Status status =
-      frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
-        return on_frame(header, payload);
-      });
+  const Status status = frames_.on_bytes(
+      bytes,
+      [this](const FrameHeader& header, std::string_view payload) {
+        return on_frame(header, payload, std::exchange(placed_, nullptr));
+      },
+      [this](const FrameHeader& header) { return place_for(header); });
   wake_gates();
   pump();
   return status;
@@ -197,7 +201,15 @@ Status PeerConnection::on_backlog(std::string_view payload) {
   return Status();
 }
 
-Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload) {
+char* PeerConnection::place_for(const FrameHeader& header) {
+  const Result<const Attached*> attached = find(header.attachment);
+  if (!attached.ok() || *attached == nullptr) return nullptr;
+  placed_ = (*attached)->inbox->block_for(*(*attached)->source, header);
+  return placed_ ? placed_->data() : nullptr;
+}
+
+Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload,
+                                BlockRef placed) {
   if (header.kind == FrameKind::kBacklog) return on_backlog(payload);
   ASSIGN_OR_RETURN(const Attached* const found, find(header.attachment));
   if (found == nullptr) return Status();
@@ -206,7 +218,8 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
     case FrameKind::kData:
     case FrameKind::kEvent: {
       GateInbox::FrameOutcome outcome;
-      RETURN_IF_ERROR(attached.inbox->on_frame(*attached.source, header, payload, &outcome));
+      RETURN_IF_ERROR(
+          attached.inbox->on_frame(*attached.source, header, payload, &outcome, std::move(placed)));
       if (outcome.wake) woken_.push_back(attached.inbox);
       if (outcome.returned_bytes == 0) return Status();
       MutexLock lock(mutex_);
@@ -229,6 +242,7 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
 
 void PeerConnection::on_closed(const Status& why) {
   routes_.clear();
+  placed_ = nullptr;
   lose(why.ok() ? unavailable("the peer closed the connection") : why);
 }
 

@@ -60,6 +60,7 @@ class PeerConnection final : public ConnectionHandler,
   void close();
 
   Status on_bytes(std::string_view bytes) override;
+  std::span<char> next_place() override { return frames_.next_place(); }
   void on_sent() override;
   void on_closed(const Status& why) override;
 
@@ -75,7 +76,8 @@ class PeerConnection final : public ConnectionHandler,
   bool try_again();
   bool is_closed();
   void lose(const Status& cause);
-  Status on_frame(const FrameHeader& header, std::string_view payload);
+  char* place_for(const FrameHeader& header);
+  Status on_frame(const FrameHeader& header, std::string_view payload, BlockRef placed);
   Status on_backlog(std::string_view payload);
   /// Null once it is detached; kDataLoss when it was never there.
   Result<const Attached*> find(uint32_t attachment);
@@ -89,6 +91,7 @@ class PeerConnection final : public ConnectionHandler,
   bool by_unix_;         // The attempt under way.
   Status unix_failure_;  // Why the Unix socket is not used.
   FrameReader frames_;
+  BlockRef placed_;  // Of the payload that frames_ has in the works.
   // Of attached_, found before; dropped when something was detached. With woken_, the connection's
   // thread's.
   boost::unordered_flat_map<uint32_t, Attached> routes_;

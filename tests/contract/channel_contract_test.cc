@@ -506,6 +506,51 @@ TEST_P(ChannelContractTest, DeliversEverythingInOrderUnderRandomInterleavings) {
   }
 }
 
+TEST_P(RemoteChannelContractTest, PutsLargeBuffersTogetherAgain) {
+  auto gate = rig().gate(rig().gate_options(0, 2));
+  std::vector<std::shared_ptr<ResultPartition>> partitions;
+  for (uint32_t p = 0; p < 2; ++p)
+    partitions.push_back(rig().partition(rig().partition_options(p, 1)));
+  std::map<uint32_t, std::vector<std::string>> sent;
+  std::map<uint32_t, std::vector<std::string>> received;
+  const auto random = make_seeded_random(11);
+  const auto take = [&] {
+    std::vector<Received> taken;
+    drain(*gate, &taken);
+    for (Received& one : taken) received[one.producer].push_back(std::move(one.payload));
+  };
+  for (int i = 0; i < 4000; ++i) {
+    const auto p = static_cast<uint32_t>(random->below(2));
+    ASSERT_TRUE(rig().wait_until([&] { return take(), partitions[p]->available(); }));
+    sent[p].push_back(payload_of(random->below(i % 10 == 0 ? 40'000 : 4'000), i));
+    write_record(*partitions[p], 0, sent[p].back());
+    if (random->one_in(5)) partitions[p]->flush();
+  }
+  for (auto& partition : partitions) partition->end_of_data();
+  ASSERT_TRUE(rig().wait_until([&] { return take(), gate->ended(); }));
+  EXPECT_TRUE(sent == received);
+  gate->release();
+  for (auto& partition : partitions) partition->release();
+}
+
+TEST_P(RemoteChannelContractTest, FreesWhatCameOfALargeBufferWhenItsConnectionIsCut) {
+  for (int round = 0; round < 10; ++round) {
+    // A rig of its own, which checks that all segments are free.
+    ChannelRig rig(GetParam(), {});
+    auto gate = rig.gate(rig.gate_options(0, 1));
+    auto partition = rig.partition(rig.partition_options(0, 1));
+    for (int i = 0; i < 20 && partition->available(); ++i)
+      write_record(*partition, 0, payload_of(30'000, i));
+    partition->flush();
+    std::vector<Received> received;
+    ASSERT_TRUE(rig.wait_until([&] { return drain(*gate, &received), !received.empty(); }));
+    (round % 2 == 0 ? rig.producing() : rig.consuming()).shut_down();
+    ASSERT_TRUE(rig.wait_until([&] { return !rig.signals().losses().empty(); }));
+    gate->release();
+    partition->release();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelContractTest,
                          ::testing::Values(RigKind::kLocal, RigKind::kRemoteInProcess,
                                            RigKind::kRemoteTcp, RigKind::kRemoteUnix),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,8 @@ class RecordingHandler : public ConnectionHandler {
  public:
   std::function<Status(std::string_view)> bytes_hook;
   std::function<void()> sent_hook;
+  std::function<std::span<char>()> place_hook;
+  std::function<void()> closed_hook;
   bool keeps_bytes = true;  // Otherwise they are only counted.
 
   Status on_bytes(std::string_view bytes) override {
@@ -59,8 +62,14 @@ class RecordingHandler : public ConnectionHandler {
     signal_.change([&] { ++sent_; });
   }
 
+  std::span<char> next_place() override {
+    count_if_late();
+    return place_hook ? place_hook() : std::span<char>();
+  }
+
   void on_closed(const Status& why) override {
     count_if_late();
+    if (closed_hook) closed_hook();
     signal_.change([&] { closed_ = why; });
   }
 

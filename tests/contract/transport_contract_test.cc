@@ -167,6 +167,82 @@ TEST_P(TransportContractTest, CarriesMegabytesBothWaysAtOnce) {
   EXPECT_TRUE(pair.client_events->received() == down);
 }
 
+TEST_P(TransportContractTest, MayPutBytesWhereItsHandlerWantsThem) {
+  constexpr size_t kBytes = 4 << 20;
+  Pair pair = make_pair();
+  std::string text(kBytes, 0);
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 2654435761u >> 24);
+  std::string place(kBytes, 0);
+  size_t received = 0;
+  size_t in_place = 0;
+  // Of every three reads one goes anywhere, one to a place of a few bytes, one to a large one.
+  pair.server_events->place_hook = [&, turn = 0]() mutable {
+    constexpr size_t kSizes[] = {0, 3, 100'000};
+    return std::span(place).subspan(received, std::min(kSizes[++turn % 3], kBytes - received));
+  };
+  pair.server_events->bytes_hook = [&](std::string_view bytes) {
+    if (bytes.data() == place.data() + received) {
+      in_place += bytes.size();
+    } else {
+      std::ranges::copy(bytes, place.begin() + static_cast<std::ptrdiff_t>(received));
+    }
+    received += bytes.size();
+    return Status();
+  };
+  pair.start();
+  pair.client->send(outgoing(text));
+  ASSERT_TRUE(pair.server_events->wait_for_bytes(kBytes));
+  EXPECT_TRUE(place == text);
+  EXPECT_TRUE(in_place > kBytes / 4 || GetParam() == std::string("local")) << in_place;
+  pair.client->close();
+  ASSERT_TRUE(pair.server_events->wait_for_close());
+}
+
+TEST_P(TransportContractTest, LeavesTheHandlersPlaceAloneOnceItIsClosed) {
+  for (const bool by_handler : {false, true}) {
+    Pair pair = make_pair();
+    auto place = std::make_unique<std::string>(1 << 20, 0);
+    std::atomic<bool> given = false;
+    pair.server_events->keeps_bytes = false;
+    pair.server_events->place_hook = [&] {
+      given = true;
+      return std::span(*place);
+    };
+    pair.server_events->closed_hook = [&] { place.reset(); };
+    if (by_handler) {
+      pair.server_events->bytes_hook = [](std::string_view) { return data_loss("enough"); };
+    }
+    pair.client_events->sent_hook = [client = pair.client.get()] {
+      client->send(outgoing(std::string(50'000, 'x')));
+    };
+    pair.start();
+    pair.client->send(outgoing("x"));
+    ASSERT_TRUE(pair.server_events->wait_for_bytes(1));
+    if (!by_handler) pair.server->close();
+    ASSERT_TRUE(pair.server_events->wait_for_close());
+    ASSERT_TRUE(pair.client_events->wait_for_close());
+    EXPECT_EQ(pair.server_events->events_after_close(), 0);
+    EXPECT_TRUE(given || GetParam() == std::string("local"));
+    EXPECT_EQ(place, nullptr);
+  }
+}
+
+TEST_P(TransportContractTest, ClosesWhileARestIsAwaitedInThePlaceOfItsHandler) {
+  Pair pair = make_pair();
+  auto place = std::make_unique<std::string>(100, 0);
+  pair.server_events->place_hook = [&] { return std::span(*place); };
+  pair.server_events->closed_hook = [&] { place.reset(); };
+  pair.start();
+  pair.client->send(outgoing("half"));
+  ASSERT_TRUE(pair.server_events->wait_for_bytes(4));
+  ASSERT_TRUE(pair.client_events->wait_for_sent(1));
+  pair.server->close();  // While it waits for more, and while the peer still sends.
+  pair.client->send(outgoing(std::string(1 << 20, 'x')));
+  ASSERT_TRUE(pair.server_events->wait_for_close());
+  ASSERT_TRUE(pair.client_events->wait_for_close());
+  EXPECT_EQ(pair.server_events->closed()->code(), StatusCode::kAborted);
+}
+
 TEST_P(TransportContractTest, KeepsWhatIsSentBeforeTheReceiverStarts) {
   Pair pair = make_pair();
   pair.client->start(pair.client_events);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/random.h"
@@ -145,6 +147,100 @@ TEST(FrameReaderTest, DoesNotCopyAPayloadThatIsWhole) {
     return Status();
   });
   EXPECT_TRUE(status.ok());
+}
+
+/// Reads a stream in two parts, the second as a connection would: into the place, if there is one.
+class PlacingCollector {
+ public:
+  explicit PlacingCollector(bool gives_place) : gives_place_(gives_place) {}
+
+  Status feed(std::string_view bytes) {
+    const std::span<char> place = reader_.next_place();
+    const std::string_view first = bytes.substr(0, place.size());
+    std::copy(first.begin(), first.end(), place.begin());
+    Status status = first.empty() ? Status() : give({place.data(), first.size()});
+    in_place_ += first.size();
+    if (status.ok()) status = give(bytes.substr(first.size()));
+    return status;
+  }
+
+  const std::vector<Frame>& frames() const { return frames_; }
+  size_t in_place() const { return in_place_; }
+  int asked() const { return asked_; }
+  const FrameReader& reader() const { return reader_; }
+
+ private:
+  Status give(std::string_view bytes) {
+    return reader_.on_bytes(
+        bytes,
+        [this](const FrameHeader& header, std::string_view payload) {
+          EXPECT_TRUE(!place_ || !gives_place_ || payload.data() == place_->data());
+          frames_.push_back({header, std::string(payload)});
+          place_.reset();
+          return Status();
+        },
+        [this](const FrameHeader& header) {
+          ++asked_;
+          place_ = std::make_unique<std::string>(header.payload_bytes, 0);
+          return gives_place_ ? place_->data() : nullptr;
+        });
+  }
+
+  const bool gives_place_;
+  FrameReader reader_;
+  std::vector<Frame> frames_;
+  std::unique_ptr<std::string> place_;
+  size_t in_place_ = 0;
+  int asked_ = 0;
+};
+
+/// One around the size from which payloads may have a place, between two small ones.
+std::vector<Frame> frames_around(size_t size) {
+  std::vector<Frame> frames;
+  for (const size_t each : {size_t{7}, size, size_t{9}}) {
+    Frame frame;
+    for (size_t i = 0; i < each; ++i) frame.payload += static_cast<char>(i * 31 >> 3);
+    frame.header.payload_bytes = static_cast<uint32_t>(each);
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+TEST(FrameReaderTest, PutsLargePayloadsInTheirPlaceWhereverTheyAreCut) {
+  for (const size_t size : {kFramePlacedBytesMin - 1, kFramePlacedBytesMin,
+                            kFramePlacedBytesMin + 1, 2 * kFramePlacedBytesMin + 1}) {
+    const std::vector<Frame> frames = frames_around(size);
+    const std::string bytes = encode(frames);
+    const size_t begin = 2 * kFrameHeaderBytes + 7;
+    for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+      for (const bool gives_place : {true, false}) {
+        PlacingCollector collector(gives_place);
+        ASSERT_TRUE(collector.feed(bytes.substr(0, cut)).ok());
+        const bool inside = cut >= begin && cut < begin + size;
+        const size_t missing = inside ? begin + size - cut : 0;
+        const bool placed = missing >= kFramePlacedBytesMin;
+        EXPECT_EQ(collector.asked(), placed) << size << " cut at " << cut;
+        EXPECT_EQ(collector.reader().next_place().size(), placed && gives_place ? missing : 0);
+        ASSERT_TRUE(collector.feed(bytes.substr(cut)).ok());
+        ASSERT_EQ(collector.frames(), frames) << size << " cut at " << cut;
+        EXPECT_EQ(collector.in_place(), placed && gives_place ? missing : 0);
+        EXPECT_EQ(collector.asked(), placed);
+      }
+    }
+  }
+}
+
+TEST(FrameReaderTest, PutsAPayloadInItsPlaceInPartsOfEverySize) {
+  const std::vector<Frame> frames = frames_around(3 * kFramePlacedBytesMin);
+  const std::string bytes = encode(frames);
+  for (size_t part = 1; part < bytes.size(); part += 13) {
+    PlacingCollector collector(true);
+    for (size_t at = 0; at < bytes.size(); at += part)
+      ASSERT_TRUE(collector.feed(bytes.substr(at, part)).ok());
+    ASSERT_EQ(collector.frames(), frames) << "parts of " << part;
+    EXPECT_TRUE(collector.reader().at_boundary());
+    EXPECT_TRUE(collector.reader().next_place().empty());
+  }
 }
 
 TEST(FrameReaderTest, KnowsWhetherAStreamMayEnd) {

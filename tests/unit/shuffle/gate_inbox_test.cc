@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "shuffle/pipelined_gate.h"
 
 namespace freshet {
@@ -121,6 +123,54 @@ TEST_F(GateInboxTest, WakesOncePerChangeFromNothingToSomething) {
   EXPECT_EQ(take_all(), 6u);
   ASSERT_TRUE(give(0, 3, 1).ok());
   EXPECT_EQ(woken_, 2);
+}
+
+TEST_F(GateInboxTest, TakesAPayloadInTheBlockThatItGave) {
+  std::string payload;
+  const FrameHeader header = frame(0, 0, 3, &payload);
+  BlockRef block = inbox_->block_for(*source_, header);
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->capacity(), 512u);
+  std::ranges::copy(payload, block->data());
+  const std::string_view in_place(block->data(), payload.size());
+  GateInbox::FrameOutcome outcome;
+  ASSERT_TRUE(inbox_->on_frame(*source_, header, in_place, &outcome, std::move(block)).ok());
+  EXPECT_TRUE(outcome.wake);
+  const auto producer = reader_->next_ready();
+  ASSERT_TRUE(producer.has_value());
+  const auto element = reader_->take_from(*producer);
+  ASSERT_TRUE(element.has_value());
+  EXPECT_EQ(element->payload.data(), in_place.data());
+  EXPECT_EQ(take_all(), 2u);
+}
+
+TEST_F(GateInboxTest, GivesNoBlockForWhatItWillNotTake) {
+  std::string payload;
+  const FrameHeader good = frame(0, 0, 3, &payload);
+  const auto given = [&](auto damage) {
+    FrameHeader header = good;
+    damage(header);
+    return static_cast<bool>(inbox_->block_for(*source_, header));
+  };
+  EXPECT_TRUE(given([](FrameHeader&) {}));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.producer = 4; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.producer_attempt = 1; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.kind = FrameKind::kEvent; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.block_class = 3; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.payload_bytes = 513; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.elements_started = 25; }));
+}
+
+TEST_F(GateInboxTest, FreesTheBlockOfAPayloadThatItRefuses) {
+  std::string payload;
+  FrameHeader header = frame(0, 7, 3, &payload);  // A gap.
+  BlockRef block = inbox_->block_for(*source_, header);
+  ASSERT_TRUE(block);
+  const std::string_view in_place(block->data(), payload.size());
+  GateInbox::FrameOutcome outcome;
+  EXPECT_EQ(inbox_->on_frame(*source_, header, in_place, &outcome, std::move(block)).code(),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
 }
 
 TEST_F(GateInboxTest, ReturnsCreditWhenABufferIsUsedUp) {
