@@ -82,7 +82,7 @@ class InputGate {
   virtual void ready(std::vector<uint32_t>* producers) = 0;
 
   /// The next element of one producer. Nullopt when none is complete. Views in it are valid until
-  /// the next call of this function.
+  /// the next call of this function, or until the gate was asked what is ready, and nothing is.
   virtual std::optional<Element> take_from(uint32_t producer) = 0;
 
   /// When whole records of one producer come next and lie in one buffer: those, for as long as no

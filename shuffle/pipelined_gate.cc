@@ -125,7 +125,7 @@ std::optional<uint32_t> GateReader::next_ready() {
       turns_.pop_front();
     }
   } while (absorb());
-  flush_credit();
+  rest();
   return std::nullopt;
 }
 
@@ -142,7 +142,12 @@ void GateReader::ready(std::vector<uint32_t>* producers) {
       first->listed = false;
     }
   }
-  if (producers->empty()) flush_credit();
+  if (producers->empty()) rest();
+}
+
+void GateReader::rest() {
+  drop_views();  // Producers may wait for just this block.
+  flush_credit();
 }
 
 void GateReader::drop_views() {

@@ -53,6 +53,8 @@ class GateReader {
   void add(uint32_t producer, Buffer buffer);
   void fail(uint32_t producer, const Status& cause);
   void drop_views();
+  /// Before the task waits: nobody waits for what it is done with.
+  void rest();
   void after_taking(GateChannel* from);
   bool prepare(GateChannel* channel);
   void collect_credit(const GateChannel& channel);

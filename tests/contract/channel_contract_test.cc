@@ -310,6 +310,22 @@ TEST_P(ChannelContractTest, KeepsOthersGoingWhenOneChannelIsSlow) {
   other->release();
 }
 
+TEST_P(ChannelContractTest, GivesBackTheLastBufferThatWasReadBeforeItWaits) {
+  ChannelRig& rig = this->rig({.pool_bytes = 256u << 10, .gate_budget_bytes = 4096});
+  auto partition = rig.partition(rig.partition_options(0, 1));
+  auto gate = rig.gate(rig.gate_options(0, 1));
+  // The last block comes from the heap, and the producer goes on once it is back.
+  for (int i = 0; i < 500; ++i) write_record(*partition, 0, std::string(1000, 'x'));
+  partition->flush();
+  EXPECT_FALSE(partition->available());
+  std::vector<Received> received;
+  ASSERT_TRUE(rig.wait_until([&] { return drain(*gate, &received), received.size() == 500u; }));
+  EXPECT_FALSE(gate->next_ready().has_value());
+  EXPECT_TRUE(rig.wait_until([&] { return partition->available(); }));
+  gate->release();
+  partition->release();
+}
+
 TEST_P(ChannelContractTest, BoundsWhatIsInFlightAndWakesTheProducer) {
   auto partition = rig().partition(rig().partition_options(0, 1));
   auto gate = rig().gate(rig().gate_options(0, 1));
