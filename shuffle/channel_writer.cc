@@ -10,7 +10,8 @@ namespace freshet {
 
 namespace {
 
-constexpr uint32_t kSlowFlushes = 16;  // A block that takes so many to fill is too large.
+constexpr uint32_t kSlowFlushes = 16;    // A block that takes so many to fill is too large.
+constexpr size_t kClosedBuffersMax = 8;  // Of one element, before they are handed over.
 
 uint32_t larger(uint32_t block_bytes) {
   return block_bytes == kSmallBlockBytes ? kMediumBlockBytes : kLargeBlockBytes;
@@ -176,6 +177,7 @@ void ChannelWriter::append_spanning(std::string_view bytes) {
   while (!bytes.empty()) {
     if (room() == 0) {
       close_full_block(kFrameEndsIncomplete, hash_before_);
+      if (shared_.closed.size() >= kClosedBuffersMax) shared_.hand_over();
       open_block();
       flags_ = kFrameStartsWithTail;
     }

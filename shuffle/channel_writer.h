@@ -25,6 +25,7 @@ class ChannelWriter {
     std::function<uint64_t()> log_position;
     uint64_t channels = 0;
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
+    std::function<void()> hand_over;              // Empties `closed`, within a long element.
     uint64_t records = 0;                         // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
     // Those who read what is written to all; null: each channel is for one.
@@ -56,6 +57,7 @@ class ChannelWriter {
   /// The same, and the block goes in any case.
   void close();
 
+  PartitionQueues::Channel* queue() const { return channel_; }
   bool wants_flush() const { return used() != 0; }
   bool has_block() const { return static_cast<bool>(block_); }
   uint64_t elements() const { return first_element_ + open_.records; }

@@ -1,9 +1,13 @@
 #include "shuffle/pipelined_partition.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 
 namespace freshet {
 
@@ -11,6 +15,12 @@ namespace {
 
 // Memory of one queued event in one channel, about.
 constexpr uint64_t kEventChargeBytes = 64;
+constexpr uint64_t kPayBackBytes = 1u << 20;  // At once.
+
+std::string spill_file_name(const PartitionQueues& partition) {
+  return fmt::format("job-{}-dataset-{}-producer-{}-attempt-{}.spill", partition.job().to_string(),
+                     partition.dataset().value, partition.producer(), partition.attempt());
+}
 
 }  // namespace
 
@@ -39,6 +49,7 @@ PipelinedPartition::PipelinedPartition(const Options& options, Context context)
               options.log_position,
               0,
               {},
+              [this] { hand_over(); },
               0,
               0},
       channels_(options.subpartitions) {}
@@ -71,17 +82,16 @@ void PipelinedPartition::write_to_all() {
   shared_.readers = &all_;
 }
 
-void PipelinedPartition::fan_out() {
-  to_be_copied_.swap(shared_.closed);
+void PipelinedPartition::fan_out(std::vector<PartitionQueues::Pushed>* buffers) {
+  to_be_copied_.swap(*buffers);
   for (const PartitionQueues::Pushed& one : to_be_copied_) {
-    for (uint32_t s = 0; s < subpartitions_; ++s)
-      shared_.closed.push_back({s, all_[s], one.buffer});
+    for (uint32_t s = 0; s < subpartitions_; ++s) buffers->push_back({s, all_[s], one.buffer});
   }
   to_be_copied_.clear();
 }
 
 void PipelinedPartition::note_space() {
-  if (full_ != nullptr && !account_->available()) *full_ = true;
+  if (full_ != nullptr && !available()) *full_ = true;
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {
@@ -127,24 +137,96 @@ void PipelinedPartition::flush() {
   hand_over();
 }
 
-void PipelinedPartition::hand_over() {
-  if (shared_.closed.empty()) return;
-  if (to_all_) fan_out();
-  queues_->push(&shared_.closed, &calls_);
-  tell(calls_);
-  calls_.clear();
-}
-
-void PipelinedPartition::end_of_data() {
-  if (ended_) return;
+void PipelinedPartition::close_blocks() {
   for (ChannelWriter* writer : open_channels_) {
     writer->close();
     writer->listed = false;
   }
   open_channels_.clear();
   hand_over();
+}
+
+void PipelinedPartition::hand_over() {
+  if (shared_.closed.empty()) return;
+  if (must_spill()) [[unlikely]] {
+    spill();
+  } else {
+    push(&shared_.closed);
+  }
+}
+
+bool PipelinedPartition::must_spill() const {
+  if (context_.files == nullptr) return false;
+  return spill_ || !status_.ok() ||
+         account_->held_bytes() > account_->budget_bytes() + context_.overdraft_bytes_max;
+}
+
+void PipelinedPartition::push(std::vector<PartitionQueues::Pushed>* buffers) {
+  if (to_all_) fan_out(buffers);
+  queues_->push(buffers, &calls_);
+  tell(calls_);
+  calls_.clear();
+}
+
+void PipelinedPartition::spill() {
+  if (!spill_) {
+    spill_ = std::make_unique<SpillFile>(*context_.files, context_.spill_directory,
+                                         spill_file_name(*queues_));
+    if (!std::exchange(logged_spill_, true)) {
+      LOG_INFO("output_spilled", {{"path", spill_->path()},
+                                  {"held_bytes", account_->held_bytes()},
+                                  {"budget_bytes", account_->budget_bytes()}});
+    }
+  }
+  for (const PartitionQueues::Pushed& item : shared_.closed) {
+    if (status_.ok()) status_ = spill_->append(item.subpartition, item.buffer);
+  }
+  shared_.closed.clear();
+}
+
+bool PipelinedPartition::pay_back() {
+  if (!spill_ || !status_.ok()) return false;
+  // What is held is in the queues then, and comes back by itself.
+  if (!open_channels_.empty()) close_blocks();
+  uint64_t bytes = 0;
+  while (!spill_->empty() && bytes < kPayBackBytes && status_.ok() && account_->available())
+    status_ = bring_back(&bytes);
+  if (!returning_.empty()) push(&returning_);
+  if (!spill_->empty()) return status_.ok() && account_->available();
+  spill_ = nullptr;
+  if (ended_) announce_end();
+  return false;
+}
+
+Status PipelinedPartition::bring_back(uint64_t* bytes) {
+  ASSIGN_OR_RETURN(SpillFile::Taken taken, spill_->take());
+  Buffer& buffer = taken.buffer;
+  const ChannelWriter* writer =
+      taken.subpartition < subpartitions_ ? channels_.find(taken.subpartition) : nullptr;
+  if (writer == nullptr || (!buffer.event && buffer.size > kLargeBlockBytes))
+    return data_loss(spill_->path() + ": a buffer that was never written");
+  const BlockRef block =
+      buffer.event
+          ? Block::on_heap(buffer.size, account_, (kEventChargeBytes + buffer.size) * copies())
+          : Block::allocate(*context_.pool, block_bytes_for(buffer.size), account_);
+  std::memcpy(block->data(), taken.bytes.data(), taken.bytes.size());
+  block->hand_over();
+  buffer.block = block;
+  buffer.data = block->data();
+  *bytes += buffer.size;
+  returning_.push_back({taken.subpartition, writer->queue(), std::move(buffer)});
+  return Status();
+}
+
+void PipelinedPartition::end_of_data() {
+  if (ended_) return;
+  close_blocks();
   ended_ = true;
-  context_.index->end_partition(queues_);
+  if (!spill_) announce_end();
+}
+
+void PipelinedPartition::announce_end() {
+  if (status_.ok()) context_.index->end_partition(queues_);
 }
 
 std::vector<ChannelPosition> PipelinedPartition::positions() const {
@@ -163,6 +245,7 @@ void PipelinedPartition::release() {
   context_.index->remove_partition(queues_);
   channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
   shared_.closed.clear();
+  spill_ = nullptr;
   open_channels_.clear();
   if (context_.on_release) context_.on_release();
 }

@@ -7,10 +7,13 @@
 #include "shuffle/channel_writer.h"
 #include "shuffle/dataset_index.h"
 #include "shuffle/result_partition.h"
+#include "shuffle/spill_file.h"
 
 namespace freshet {
 
-/// The partition whose consumers read while it is written.
+/// The partition whose consumers read while it is written. What is handed over goes to the queues
+/// or, once much more is held than may be, to a spill file, and everything behind it too, until
+/// that is empty; so nothing passes anything.
 class PipelinedPartition final : public ResultPartition {
  public:
   struct Context {
@@ -19,13 +22,19 @@ class PipelinedPartition final : public ResultPartition {
     MemoryClaim claim;
     std::shared_ptr<const MemoryShares> shares;
     std::function<void()> on_release;
+    uint64_t overdraft_bytes_max = 0;  // Beyond the budget, before anything is spilled.
+    FileSystem* files = nullptr;       // Null: nothing is spilled.
+    std::string spill_directory;
   };
 
   static Result<std::shared_ptr<ResultPartition>> create(const Options& options, Context context);
   PipelinedPartition(const Options& options, Context context);
   ~PipelinedPartition() override;
 
-  bool available() const override { return account_->available(); }
+  bool available() const override { return !spill_ && account_->available(); }
+  bool spilled() const override { return spill_ != nullptr; }
+  bool pay_back() override;
+  const Status& status() const override { return status_; }
   void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
@@ -39,14 +48,23 @@ class PipelinedPartition final : public ResultPartition {
   uint64_t bytes_written() const override { return shared_.bytes * copies(); }
   void release() override;
 
+  /// What it holds of which budget.
+  const MemoryAccount& account() const { return *account_; }
+
  private:
   ChannelWriter& channel(uint32_t subpartition);
   ChannelWriter& make_channel(uint32_t subpartition);
   /// How many consumers get what one writer writes.
   uint64_t copies() const { return to_all_ ? subpartitions_ : 1; }
   /// What one channel closed becomes a buffer of each.
-  void fan_out();
+  void fan_out(std::vector<PartitionQueues::Pushed>* buffers);
+  void close_blocks();
   void hand_over();
+  bool must_spill() const;
+  void spill();
+  Status bring_back(uint64_t* bytes);
+  void push(std::vector<PartitionQueues::Pushed>* buffers);
+  void announce_end();
   void note_space();
 
   const Context context_;
@@ -60,6 +78,9 @@ class PipelinedPartition final : public ResultPartition {
   bool to_all_ = false;
   std::vector<PartitionQueues::Channel*> all_;         // By subpartition; when written to all.
   std::vector<PartitionQueues::Pushed> to_be_copied_;  // Empty but inside fan_out().
+  std::unique_ptr<SpillFile> spill_;                   // While something is in it.
+  std::vector<PartitionQueues::Pushed> returning_;     // From there to the queues.
+  Status status_;
 
   Encoder encoder_;
   ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.
@@ -67,6 +88,7 @@ class PipelinedPartition final : public ResultPartition {
   bool* full_ = nullptr;
   bool ended_ = false;
   bool released_ = false;
+  bool logged_spill_ = false;
 };
 
 }  // namespace freshet

@@ -9,6 +9,7 @@
 #include "runtime/base/encoding.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/record_output.h"
+#include "runtime/base/status.h"
 #include "shuffle/element.h"
 
 namespace freshet {
@@ -38,9 +39,10 @@ uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
 /// consumer went away holds up nobody: what is written is given away, and retained as far as it
 /// may be, until a consumer attaches that says what it wants next.
 ///
-/// Writing functions belong to the task's thread and never wait: when the pool is empty, blocks
-/// come from the heap and count as overdraft. Buffers are handed over when full, at flush() and
-/// before events; handed over they are immutable.
+/// Writing functions belong to the task's thread and never wait for consumers: when the pool is
+/// empty, blocks come from the heap and count as overdraft; above a bound what is written goes to a
+/// file, and so does all that comes behind it, until pay_back() has brought it back. Buffers are
+/// handed over when full, at flush() and before events; handed over they are immutable.
 class ResultPartition : public RecordOutput {
  public:
   struct Options {
@@ -61,8 +63,20 @@ class ResultPartition : public RecordOutput {
 
   explicit ResultPartition(uint32_t subpartitions) : RecordOutput(subpartitions) {}
 
-  /// True when the task may take another element: buffers are left and no overdraft is owed.
+  /// True when the task may take another element: buffers are left, no overdraft is owed and
+  /// nothing is spilled. Before a task waits with something spilled it asks pay_back(), too.
   virtual bool available() const = 0;
+
+  /// True while something that was written is in a file.
+  virtual bool spilled() const = 0;
+
+  /// Brings back a bounded part of what is spilled, as far as there is memory. True: there is
+  /// memory for more, so call it again. False while something is spilled: `wake` will be called.
+  virtual bool pay_back() = 0;
+
+  /// Not ok when something could not be spilled or brought back. Then all that is written is
+  /// dropped, and the data has no end.
+  virtual const Status& status() const = 0;
 
   /// From now on writing functions set `*full` when they leave it unavailable. Outlives the
   /// partition.
@@ -81,7 +95,8 @@ class ResultPartition : public RecordOutput {
   /// False when flush() has nothing to do.
   virtual bool wants_flush() const = 0;
 
-  /// flush(), then the end of data for every consumer, travelling as a range.
+  /// flush(), then the end of data for every consumer, travelling as a range; behind what is
+  /// spilled.
   virtual void end_of_data() = 0;
 
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.

@@ -14,6 +14,7 @@ Result<NetworkMemory> network_memory(const Configuration& configuration, FileSys
   NetworkMemory memory;
   ASSIGN_OR_RETURN(memory.pool_bytes, configuration.bytes(config::kNetworkMemory));
   ASSIGN_OR_RETURN(memory.gate_budget_bytes, configuration.bytes(config::kGateBudget));
+  ASSIGN_OR_RETURN(memory.overdraft_bytes_max, configuration.bytes(config::kOverdraft));
   const std::optional<uint64_t> machine = machine_memory_bytes(files);
   if (machine && memory.pool_bytes > *machine / task_managers) {
     const std::string times =

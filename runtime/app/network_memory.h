@@ -12,7 +12,8 @@ namespace freshet {
 /// What a TaskManager has for its data connections.
 struct NetworkMemory {
   uint64_t pool_bytes = 0;
-  uint64_t gate_budget_bytes = 0;  // At most the pool.
+  uint64_t gate_budget_bytes = 0;    // At most the pool.
+  uint64_t overdraft_bytes_max = 0;  // Of a partition, on the heap beside the pool.
 };
 
 /// From its settings. kInvalidArgument, with what to set, when the pools of `task_managers` are

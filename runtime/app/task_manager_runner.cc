@@ -40,6 +40,9 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   ASSIGN_OR_RETURN(const NetworkMemory memory, network_memory(configuration, files));
   shuffle.pool_bytes = memory.pool_bytes;
   shuffle.gate_budget_bytes = memory.gate_budget_bytes;
+  shuffle.overdraft_bytes_max = memory.overdraft_bytes_max;
+  shuffle.files = &files;
+  shuffle.spill_directory = options.state_directory + "/spill";
   shuffle.secret = configuration.text(config::kSecret);
   return shuffle;
 }

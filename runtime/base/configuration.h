@@ -48,6 +48,9 @@ struct ConfigKey {
   SETTING(kGateBudget, "taskmanager.network.memory.gate-budget", \
           "4 mb", bytes(64 << 10, 1ull << 40), kProcess, \
           "bytes that may be in flight to one input gate") \
+  SETTING(kOverdraft, "taskmanager.network.memory.overdraft-per-partition", \
+          "1 mb", bytes(0, 1ull << 40), kProcess, \
+          "bytes beyond its share of the pool that an output holds before it goes to a file") \
   SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), kJob, \
           "longest wait of a record in an unfilled buffer, up to 24 h; 0: none") \
   SETTING(kBufferTimeoutEnabled, "execution.buffer-timeout.enabled", "true", boolean(), kJob, \

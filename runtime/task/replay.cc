@@ -91,6 +91,11 @@ void CapturePartition::add(uint32_t subpartition, RecordedElement element) {
   if (keep_elements_) elements_[subpartition].push_back(std::move(element));
 }
 
+bool CapturePartition::pay_back() {
+  if (!available_ || owed_ == 0) return false;
+  return --owed_ != 0;
+}
+
 void CapturePartition::end_of_data() {
   ended_ = true;
   unflushed_ = false;

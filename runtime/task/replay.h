@@ -51,7 +51,10 @@ class CapturePartition final : public ResultPartition {
         subpartitions_(subpartitions),
         keep_elements_(keep_elements) {}
 
-  bool available() const override { return available_; }
+  bool available() const override { return available_ && owed_ == 0; }
+  bool spilled() const override { return owed_ != 0; }
+  bool pay_back() override;
+  const Status& status() const override { return status_; }
   void watch(bool* full) override { full_ = full; }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
@@ -73,6 +76,13 @@ class CapturePartition final : public ResultPartition {
     available_ = available;
     if (full_ != nullptr) *full_ = !available;
   }
+  /// For tests of what is spilled: `parts` are owed, of which each pay_back() brings back one,
+  /// while it is available.
+  void set_owed(uint32_t parts) {
+    owed_ = parts;
+    if (full_ != nullptr) *full_ = !available();
+  }
+  void set_status(Status status) { status_ = std::move(status); }
   const std::vector<RecordedElement>& elements(uint32_t subpartition) {
     return elements_[subpartition];
   }
@@ -93,6 +103,8 @@ class CapturePartition final : public ResultPartition {
   uint64_t bytes_ = 0;
   bool to_all_ = false;
   bool available_ = true;
+  uint32_t owed_ = 0;
+  Status status_;
   bool* full_ = nullptr;
   bool unflushed_ = false;
   bool ended_ = false;

@@ -100,15 +100,16 @@ StepResult StreamTask::step() {
   const TimePoint begin = known_begin() ? *known_begin() : environment_.clock.now();
   if (!started_) last_end_ = begin;
   started_ = true;
-  // Whoever has work and waits for a worker is busy.
-  const Counter waited_for = last_worked_ ? kBusy : last_blocked_ ? kBackPressured : kIdleTime;
+  // Whoever has work and waits for a worker is busy, unless all of it is to pay back.
+  const Counter waited_for = last_blocked_ ? kBackPressured : last_worked_ ? kBusy : kIdleTime;
   counters_[waited_for].fetch_add((begin - last_end_).count(), std::memory_order_relaxed);
-  last_blocked_ = false;
+  last_blocked_ = took_nothing_ = false;
   const StepResult result = step_guarded(begin);
   count_elements();
   last_end_ = environment_.clock.now();
   set_end(last_end_);
-  counters_[kBusy].fetch_add((last_end_ - begin).count(), std::memory_order_relaxed);
+  counters_[took_nothing_ ? kBackPressured : kBusy].fetch_add((last_end_ - begin).count(),
+                                                              std::memory_order_relaxed);
   last_worked_ = result == StepResult::kWorked;
   return result;
 }
@@ -137,14 +138,13 @@ StepResult StreamTask::work(TimePoint begin) {
   decisions_->tick();
   StepResult result = StepResult::kWorked;
   for (uint32_t done = 0; done < kElementsPerStep;) {
-    if (!can_emit()) {
-      last_blocked_ = true;
-      result = StepResult::kIdle;
-      break;
-    }
-    const std::optional<Decision> decision = decisions_->next(offers());
+    std::optional<Decision> decision;
+    last_blocked_ = !can_emit();
+    if (!last_blocked_) decision = decisions_->next(offers());
     if (!decision) {
-      result = StepResult::kIdle;
+      last_blocked_ = last_blocked_ || owes();
+      took_nothing_ = last_blocked_ && done == 0;
+      result = pays_back_ ? StepResult::kWorked : StepResult::kIdle;
       break;
     }
     const uint32_t taken = act(*decision);
@@ -156,6 +156,8 @@ StepResult StreamTask::work(TimePoint begin) {
     if (long_work && environment_.clock.now() - begin >= kStepTime) break;
   }
   if (fail_by_status()) return StepResult::kFinished;
+  end_when_drained();
+  if (state_ != TaskState::kRunning) return StepResult::kIdle;
   flush_immediate();
   if (result == StepResult::kIdle && phase_ == Phase::kProcess) chain_->on_idle();
   if (result == StepResult::kIdle && !last_blocked_ && poll_wait_ && !timer_wanted_) want_timer();
@@ -240,12 +242,22 @@ Status StreamTask::open_inputs_and_outputs() {
 }
 
 bool StreamTask::can_emit() {
-  if (phase_ == Phase::kDrain) return true;
+  bool available = true;
+  pays_back_ = false;
   for (const Output& output : outputs_) {
-    if (!output.partition->available()) return false;
+    if (output.partition->available()) [[likely]]
+      continue;
+    if (output.partition->pay_back()) pays_back_ = true;
+    available = output.partition->available() && available;
   }
-  output_full_ = false;
-  return true;
+  if (phase_ == Phase::kDrain) return true;
+  if (available) output_full_ = false;
+  return available;
+}
+
+bool StreamTask::owes() const {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [](const Output& output) { return output.partition->spilled(); });
 }
 
 Offers StreamTask::offers() const {
@@ -369,7 +381,7 @@ void StreamTask::end_gate(uint32_t index) {
   open_gates_[index] = nullptr;
   gates_open_--;
   if (phase_ == Phase::kDrain) {
-    if (gates_open_ == 0) reach_end_of_data();
+    end_when_drained();
     return;
   }
   const uint32_t head_input = inputs_[index].head_input;
@@ -409,7 +421,14 @@ void StreamTask::finish_some() {
   if (fail_by_status()) return;  // An error of a writer must not become an end of data.
   for (Output& output : outputs_) output.partition->end_of_data();
   phase_ = Phase::kDrain;
-  if (gates_open_ == 0) reach_end_of_data();
+  if (fail_by_status()) return;
+  end_when_drained();
+}
+
+/// Consumers learn of the end behind all that is spilled, and the JobManager not before them.
+void StreamTask::end_when_drained() {
+  if (state_ == TaskState::kRunning && phase_ == Phase::kDrain && gates_open_ == 0 && !owes())
+    reach_end_of_data();
 }
 
 void StreamTask::reach_end_of_data() {
@@ -510,8 +529,10 @@ void StreamTask::fail_by_user(const std::string& what) {
 
 bool StreamTask::fail_by_output() {
   for (size_t i = 0; i < outputs_.size(); i++) {
-    if (!outputs_[i].writer || outputs_[i].writer->status().ok()) continue;
-    const Status& status = outputs_[i].writer->status();
+    if (!outputs_[i].writer) continue;
+    const Status& status = outputs_[i].writer->status().ok() ? outputs_[i].partition->status()
+                                                             : outputs_[i].writer->status();
+    if (status.ok()) continue;
     const JobGraph& graph = *options_.graph;
     const JobEdge& edge = graph.edges[graph.outputs_of(vertex_.id)[i].value];
     const std::string operator_name = emitter_of(vertex_, edge.id);

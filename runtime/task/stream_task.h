@@ -25,7 +25,8 @@ namespace freshet {
 /// END_OF_DATA; there it stays, so that consumers can read on, until request_finish() or
 /// request_cancel(). In a terminal state it holds no buffer any more.
 ///
-/// Inside an element it never waits for output; before each one it asks whether there is space.
+/// Inside an element it never waits for output; before each one it asks whether there is space, and
+/// has its outputs pay back what they spilled.
 class StreamTask final : public RunnableTask {
  public:
   struct Options {
@@ -99,6 +100,7 @@ class StreamTask final : public RunnableTask {
   void initialize();
   Status open_inputs_and_outputs();
   bool can_emit();
+  bool owes() const;
   Offers offers() const;
   /// Returns how many elements it took, at least 1.
   uint32_t act(const Decision&);
@@ -113,6 +115,7 @@ class StreamTask final : public RunnableTask {
   void finish_some();
   void end_outputs();
   void reach_end_of_data();
+  void end_when_drained();
   bool fail_by_status();
   void broadcast(ElementKind kind, std::string_view payload);
 
@@ -137,7 +140,9 @@ class StreamTask final : public RunnableTask {
   std::unique_ptr<OperatorChain> chain_;
   WatermarkValve valve_{{}};
   bool sent_active_ = true;
-  bool output_full_ = false;  // Some output became unavailable.
+  bool output_full_ = false;   // Some output became unavailable.
+  bool pays_back_ = false;     // And there is memory for more of what it owes.
+  bool took_nothing_ = false;  // In this step, for want of space.
 
   TaskState state_ = TaskState::kDeploying;
   Phase phase_ = Phase::kProcess;

@@ -58,6 +58,9 @@ class RecordingPartition final : public ResultPartition {
         alive_(alive) {}
 
   bool available() const override { return partition_->available(); }
+  bool spilled() const override { return partition_->spilled(); }
+  bool pay_back() override { return partition_->pay_back(); }
+  const Status& status() const override { return partition_->status(); }
   void watch(bool* full) override { partition_->watch(full); }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override {
     return partition_->begin_record(subpartition, timestamp);

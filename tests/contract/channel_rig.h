@@ -13,6 +13,7 @@
 #include "network/asio_transport.h"
 #include "network/local_transport.h"
 #include "runtime/base/manual_executor.h"
+#include "runtime/base/memory_file_system.h"
 #include "shuffle/shuffle_environment.h"
 
 namespace freshet {
@@ -60,6 +61,7 @@ class ChannelRig {
   struct Settings {
     uint64_t pool_bytes = 8u << 20;
     uint64_t gate_budget_bytes = 4u << 20;
+    uint64_t overdraft_bytes_max = 1ull << 40;  // Nothing to pay back.
   };
 
   ChannelRig(RigKind kind, Settings settings) : kind_(kind), settings_(settings) {
@@ -80,6 +82,7 @@ class ChannelRig {
     run();
     consumers_ = nullptr;
     producers_ = nullptr;
+    EXPECT_TRUE(files_.files().empty());  // What was spilled is gone.
   }
 
   /// Real sockets: things happen by themselves, on threads of the transport.
@@ -95,6 +98,7 @@ class ChannelRig {
   ShuffleEnvironment& producing() { return *producers_; }
   ShuffleEnvironment& consuming() { return consumers_ ? *consumers_ : *producers_; }
   Signals& signals() { return *signals_; }
+  MemoryFileSystem& files() { return files_; }
 
   ResultPartition::Options partition_options(uint32_t producer, uint32_t subpartitions) {
     ResultPartition::Options options;
@@ -166,6 +170,9 @@ class ChannelRig {
     }
     options.pool_bytes = settings_.pool_bytes;
     options.gate_budget_bytes = settings_.gate_budget_bytes;
+    options.overdraft_bytes_max = settings_.overdraft_bytes_max;
+    options.files = &files_;
+    options.spill_directory = "/spill/" + std::to_string(id);
     options.secret = "secret";
     auto made = ShuffleEnvironment::create(options, *transport_);
     EXPECT_TRUE(made.ok()) << made.status().to_string();
@@ -180,6 +187,7 @@ class ChannelRig {
   const RigKind kind_;
   const Settings settings_;
   const JobId job_{1, 2};
+  MemoryFileSystem files_;
   ManualClock clock_;
   ManualExecutor executor_{clock_};
   std::shared_ptr<Signals> signals_ = std::make_shared<Signals>();

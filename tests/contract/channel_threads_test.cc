@@ -43,17 +43,25 @@ class Producer final : public Task {
  public:
   using Task::Task;
   std::shared_ptr<ResultPartition> partition;
+  uint64_t at_once = 1;  // Records that it writes without asking.
 
  private:
+  bool may_write() {
+    if (partition->available()) return true;
+    while (partition->pay_back()) {
+    }
+    return partition->available();
+  }
+
   void step() override {
     for (; next_ < kRecords; ++next_) {
-      if (!partition->available()) return;
+      if (next_ % at_once == 0 && !may_write()) return;
       partition->begin_record(next_ % kConsumers, INT64_MIN).write_fixed(next_);
       partition->end_record();
       if (next_ % 5000 == 0) partition->flush();
     }
-    if (done_.load()) return;
-    partition->end_of_data();
+    if (!done_.load()) partition->end_of_data();
+    (void)may_write();
     done_.store(true);
   }
 
@@ -84,10 +92,11 @@ class Consumer final : public Task {
   uint64_t next_[2] = {0, 0};
 };
 
-TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
+/// Two producers write so many records at once, for two consumers.
+void carry_between_threads(RigKind kind, uint64_t at_once, ChannelRig::Settings settings) {
   ManualClock clock;
   ThreadExecutor threads[4] = {{"p0", clock}, {"p1", clock}, {"c0", clock}, {"c1", clock}};
-  ChannelRig rig(GetParam(), {.pool_bytes = 1u << 20, .gate_budget_bytes = 64u << 10});
+  ChannelRig rig(kind, settings);
   std::vector<std::shared_ptr<Producer>> producers;
   std::vector<std::shared_ptr<Consumer>> consumers;
   for (uint32_t i = 0; i < 2; ++i) {
@@ -99,6 +108,7 @@ TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
       if (auto strong = task.lock()) strong->wake();
     };
     producers[i]->partition = rig.partition(options);
+    producers[i]->at_once = at_once;
     producers[i]->start();
   }
   for (uint32_t i = 0; i < 2; ++i) {
@@ -120,6 +130,16 @@ TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
   EXPECT_TRUE(consumers[0]->in_order && consumers[1]->in_order);
   for (auto& consumer : consumers) consumer->gate->release();
   for (auto& producer : producers) producer->partition->release();
+}
+
+TEST_P(ChannelThreadsTest, CarriesEverythingBetweenTasksOnThreadsOfTheirOwn) {
+  carry_between_threads(GetParam(), 1, {.pool_bytes = 1u << 20, .gate_budget_bytes = 64u << 10});
+}
+
+TEST_P(ChannelThreadsTest, CarriesEverythingThatWasWrittenAtOnce) {
+  carry_between_threads(
+      GetParam(), 50'000,
+      {.pool_bytes = 512u << 10, .gate_budget_bytes = 64u << 10, .overdraft_bytes_max = 32u << 10});
 }
 
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelThreadsTest,

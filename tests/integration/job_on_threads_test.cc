@@ -4,6 +4,7 @@
 #include <atomic>
 #include <numeric>
 #include <sstream>
+#include <thread>
 
 #include "network/local_transport.h"
 #include "runtime/api/environment.h"
@@ -14,6 +15,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/connectors/collect_sink.h"
 #include "runtime/connectors/data_generator.h"
+#include "runtime/connectors/sequence.h"
 #include "runtime/connectors/text_files.h"
 #include "runtime/graph/job_graph.h"
 
@@ -68,10 +70,12 @@ struct OneFailure {
   }
 };
 
-/// A JobManager and two TaskManagers with two slots and two workers each.
+/// A JobManager and TaskManagers, two by default, with two workers each and the slots for one job.
 class ThreadCluster {
  public:
-  explicit ThreadCluster(std::shared_ptr<JobModule> module) : transport_(network_) {
+  explicit ThreadCluster(std::shared_ptr<JobModule> module,
+                         std::vector<std::string> names = {"first", "second"})
+      : slots_(kParallelism / static_cast<uint32_t>(names.size())), transport_(network_) {
     modules_.add(content_hash(kModuleBytes) + ".so", std::move(module));
     EXPECT_TRUE(configuration_.set(std::string(config::kWorkerThreads.name), "2").ok());
     EXPECT_TRUE(configuration_.set(std::string(config::kChannelHash.name), "true").ok());
@@ -79,7 +83,7 @@ class ThreadCluster {
         JobManagerRunner::Options{configuration_, kAnyPort, directory() + "/jobmanager"},
         transport_, *clock_, *files_, nullptr);
     control_ = job_manager_->start().value();
-    for (const char* name : {"first", "second"}) add_task_manager(name);
+    for (const std::string& name : names) add_task_manager(name);
     client_ = ControlClient::connect({.job_manager = control_, .secret = ""}, transport_, *clock_)
                   .value();
   }
@@ -113,12 +117,13 @@ class ThreadCluster {
     options.bind = kAnyPort;
     options.name = name;
     options.state_directory = directory() + "/" + name;
-    options.slots = kParallelism / 2;
+    options.slots = slots_;
     task_managers_.push_back(
         TaskManagerRunner::start(options, transport_, *clock_, *files_, modules_, nullptr).value());
   }
 
   const Address kAnyPort{"127.0.0.1", 0};
+  const uint32_t slots_;
   const std::string directory_ =
       ::testing::TempDir() + "job_on_threads." + std::to_string(make_system_random()->next());
   const std::unique_ptr<Clock> clock_ = make_system_clock();
@@ -224,6 +229,35 @@ TEST(JobOnThreadsTest, GeneratesAtARateForTasksInAnotherSlotSharingGroup) {
   std::vector<uint64_t> wanted(300);
   std::iota(wanted.begin(), wanted.end(), 0);
   EXPECT_EQ(numbers, wanted);
+}
+
+TEST(JobOnThreadsTest, FinishesWhenEachOfFourElementsBecomesMuchMoreThanThereIsMemoryFor) {
+  constexpr int64_t kRecordsOfEach = 16 << 10;
+  constexpr size_t kRecordBytes = 1024;
+  std::atomic<int64_t> taken = 0;
+  const auto results = std::make_shared<CollectedResults<int64_t>>();
+  const auto module = std::make_shared<InProcessModule>("bursts", [&, results](Environment& env) {
+    env.from_source(sequence(0, kParallelism - 1))
+        .rebalance()
+        .flat_map([](const int64_t&, Collector<std::string>& out) {
+          for (int64_t i = 0; i < kRecordsOfEach; ++i) out.collect(std::string(kRecordBytes, 'x'));
+        })
+        .rebalance()
+        .map([&taken](const std::string& record) {
+          if (taken.fetch_add(1) % 64 == 0) std::this_thread::yield();
+          return static_cast<int64_t>(record.size());
+        })
+        .filter([](const int64_t& size) { return size != kRecordBytes; })
+        .sink_to(collect_sink<int64_t>(results));
+  });
+  ThreadCluster cluster(module, {"only"});
+  const JobReport report = cluster.run(submission_of(*module));
+  EXPECT_EQ(report.state, JobState::kFinished) << report.cause.to_string();
+  EXPECT_EQ(report.restarts, 0u);
+  EXPECT_EQ(taken.load(), kParallelism * kRecordsOfEach);
+  EXPECT_TRUE(results->values().empty());
+  const auto left = cluster.files().list(cluster.directory() + "/only/spill");
+  EXPECT_TRUE(!left.ok() || left->empty());
 }
 
 }  // namespace

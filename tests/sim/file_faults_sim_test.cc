@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
 #include "runtime/base/hash.h"
+#include "runtime/connectors/file_sink.h"
+#include "runtime/connectors/sequence.h"
 #include "tests/sim/sim_run.h"
 
 namespace freshet::sim {
@@ -15,6 +18,37 @@ using testing::IsEmpty;
 
 constexpr Duration kForEver = 24h;
 constexpr uint64_t kAlways = ~0ull;
+
+/// Each of four elements becomes a megabyte and more, at once.
+SimJob burst_job() {
+  constexpr int64_t kLinesOfEach = 2500;
+  const auto line_of = [](int64_t number) {
+    return std::to_string(number) + ' ' + std::string(500, 'x');
+  };
+  SimJob job{.name = "burst", .output = "/shared/out"};
+  job.build.parallelism = 4;
+  job.builder = [line_of](Environment& env) {
+    env.from_source(sequence(0, 3))
+        .rebalance()
+        .flat_map([](const int64_t& element, Collector<int64_t>& out) {
+          for (int64_t i = 0; i < kLinesOfEach; i++) out.collect(element * kLinesOfEach + i);
+        })
+        .map([line_of](const int64_t& number) { return line_of(number); })
+        .rebalance()
+        .sink_to(file_sink<std::string>(
+            "/shared/out", [](const std::string& text, std::string& line) { line += text; }));
+  };
+  for (int64_t i = 0; i < 4 * kLinesOfEach; i++) job.expected.push_back(line_of(i));
+  std::sort(job.expected.begin(), job.expected.end());
+  return job;
+}
+
+bool is_spilled_to(SimVolume& disk) {
+  for (const auto& [path, content] : disk.files().files()) {
+    if (path.find("/spill/") != path.npos) return true;
+  }
+  return false;
+}
 
 class FileFaultsSimTest : public testing::Test {
  protected:
@@ -107,6 +141,35 @@ TEST_F(FileFaultsSimTest, PublishingThatFailsForEverFailsTheJobWithThePath) {
   run_until(JobState::kCommitting);
   shared().refuse(FileOperation::kRename, "/out", kAlways);
   expect_failed_without_result(run_, "/shared/out");
+}
+
+TEST_F(FileFaultsSimTest, OutputThatCannotBeSpilledFailsItsTaskAndTheJobGoesOn) {
+  for (const FileOperation operation : {FileOperation::kCreate, FileOperation::kAppend}) {
+    SimRun run(burst_job(), {.seed = 31});
+    ASSERT_TRUE(run.cluster().run_until_ready(1min));
+    const std::vector<SimProcess*> task_managers = run.cluster().task_managers();
+    for (SimProcess* process : task_managers) process->host().disk.refuse(operation, "/spill", 1);
+    run.expect_exactly_once();
+    uint64_t refusals = 0;
+    for (SimProcess* process : task_managers) {
+      refusals += process->host().disk.refusals();
+      EXPECT_FALSE(is_spilled_to(process->host().disk));
+    }
+    EXPECT_GT(refusals, 0u);
+    EXPECT_GT(run.cluster().restarts(), 0u);
+  }
+}
+
+TEST_F(FileFaultsSimTest, WhatAProcessHadSpilledIsGoneOnceItIsStartedAgain) {
+  SimRun run(burst_job(), {.seed = 32});
+  ASSERT_TRUE(run.cluster().run_until_ready(1min));
+  SimProcess& victim = *run.cluster().task_managers().front();
+  ASSERT_TRUE(
+      run.world().queue().run_until([&] { return is_spilled_to(victim.host().disk); }, 1min));
+  victim.crash();
+  EXPECT_TRUE(is_spilled_to(victim.host().disk));
+  run.expect_exactly_once();
+  EXPECT_FALSE(is_spilled_to(victim.host().disk));
 }
 
 TEST_F(FileFaultsSimTest, StalledFilesCostTimeAndNothingElse) {

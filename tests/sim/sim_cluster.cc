@@ -54,6 +54,9 @@ struct SimCluster::TaskManagerProgram {
     settings.bind = Address{"127.0.0.1", 0};
     settings.pool_bytes = kPoolBytes;
     settings.gate_budget_bytes = 64u << 10;
+    settings.overdraft_bytes_max = 16u << 10;
+    settings.files = &process.file_system();
+    settings.spill_directory = options.state_directory + "/spill";
     settings.timers = &main;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(

@@ -1,7 +1,13 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
 
 #include "network/local_transport.h"
 #include "runtime/base/manual_executor.h"
+#include "runtime/base/memory_file_system.h"
+#include "runtime/base/random.h"
 #include "shuffle/pipelined_environment.h"
 
 namespace freshet {
@@ -139,6 +145,295 @@ TEST_F(PartitionMemoryTest, RefusesTheSameAttemptTwice) {
   EXPECT_EQ(environment_->create_partition(options).status().code(), StatusCode::kAlreadyExists);
   first->release();
 }
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// A producer and a consumer in one process with 256 KiB for buffers, and a file for what is more.
+class SpillTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr uint64_t kPoolBytes = 256u << 10;
+  static constexpr uint64_t kOverdraftBytes = 128u << 10;
+  // Of a long element, before it is handed over, and the file's own.
+  static constexpr uint64_t kBesidesBytes = 9 * kLargeBlockBytes;
+
+  SpillTest() {
+    ShuffleEnvironment::Options options;
+    options.task_manager = TaskManagerId{1};
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = kPoolBytes;
+    options.overdraft_bytes_max = kOverdraftBytes;
+    options.files = &files_;
+    options.spill_directory = "/state/spill";
+    files_.put("/state/spill/of-a-process-that-was-killed", "something");
+    environment_ = *ShuffleEnvironment::create(options, transport_);
+    EXPECT_THAT(spill_files(), IsEmpty());
+  }
+  ~SpillTest() override {
+    EXPECT_EQ(environment_->free_bytes(), environment_->total_bytes());
+    EXPECT_THAT(spill_files(), IsEmpty());
+    environment_->shut_down();
+    executor_.run_ready();
+  }
+
+  bool hash() const { return GetParam(); }
+
+  std::vector<std::string> spill_files() const {
+    std::vector<std::string> paths;
+    for (const auto& [path, content] : files_.files()) paths.push_back(path);
+    return paths;
+  }
+
+  void connect(uint32_t subpartitions = 1) {
+    ResultPartition::Options options;
+    options.hash = hash();
+    options.subpartitions = subpartitions;
+    options.wake = [this] { woken_ = true; };
+    partition_ = *environment_->create_partition(options);
+    for (uint32_t s = 0; s < subpartitions; ++s) gates_.push_back(*make_gate(s));
+    expected_.resize(subpartitions);
+    received_.resize(subpartitions);
+  }
+
+  Result<std::shared_ptr<InputGate>> make_gate(uint32_t subpartition) {
+    InputGate::Options options;
+    options.hash = hash();
+    options.subpartition = subpartition;
+    options.consumer.subtask.index = subpartition;
+    options.locations = {{TaskManagerId{1}, environment_->data_address()}};
+    options.producers = {{0, 1, 0, 0}};
+    options.on_loss = [this](const ChannelLoss&) { ++losses_; };
+    return environment_->create_gate(options);
+  }
+
+  void write(uint32_t subpartition, const std::string& payload) {
+    partition_->write(subpartition, kNoTimestamp, 0,
+                      [&](Encoder& encoder) { encoder.write(payload.data(), payload.size()); });
+    expected_[subpartition].push_back(payload);
+  }
+
+  void write_watermark(const std::string& payload) {
+    partition_->broadcast_event(ElementKind::kWatermark, payload);
+    for (auto& elements : expected_) elements.push_back("watermark " + payload);
+  }
+
+  void close() {
+    if (partition_) partition_->release();
+    for (auto& gate : gates_) gate->release();
+    gates_.clear();
+    expected_.clear();
+    received_.clear();
+  }
+
+  /// Takes up to `elements_max` and compares. False when there was nothing.
+  bool take(uint32_t subpartition, size_t elements_max) {
+    size_t taken = 0;
+    for (; taken < elements_max && gates_[subpartition]->next_ready(); ++taken) {
+      const auto element = gates_[subpartition]->take_from(0);
+      if (!element) break;
+      const std::string payload = element->kind == ElementKind::kRecord
+                                      ? std::string(element->payload)
+                                      : "watermark " + std::string(element->payload);
+      auto& expected = expected_[subpartition];
+      EXPECT_TRUE(!expected.empty() && expected.front() == payload) << received_[subpartition];
+      if (!expected.empty()) expected.pop_front();
+      ++received_[subpartition];
+    }
+    return taken > 0;
+  }
+
+  /// As a task does: pays back when it is woken, and once before it waits.
+  void pay_back_if_woken() {
+    if (!std::exchange(woken_, false)) return;
+    while (partition_->pay_back()) {
+    }
+  }
+
+  /// Consumers take a bit at a time until all have everything and the end.
+  void take_all(uint64_t seed) {
+    auto random = make_seeded_random(seed);
+    woken_ = true;
+    for (bool ended = false; !ended;) {
+      pay_back_if_woken();
+      bool took = false;
+      ended = true;
+      for (uint32_t s = 0; s < gates_.size(); ++s) {
+        if (random->one_in(3)) took = take(s, 1 + random->below(100)) || took;
+        ended = gates_[s]->ended() && ended;
+      }
+      if (took || ended || woken_) continue;
+      for (uint32_t s = 0; s < gates_.size(); ++s) took = take(s, 1) || took;
+      ended = std::ranges::all_of(gates_, [](const auto& gate) { return gate->ended(); });
+      // Nothing moves: a wake-up was lost.
+      ASSERT_TRUE(took || woken_ || ended);
+    }
+    for (const auto& expected : expected_) EXPECT_TRUE(expected.empty());
+    EXPECT_EQ(losses_, 0);
+  }
+
+  uint64_t held_bytes() {
+    return static_cast<PipelinedPartition&>(*partition_).account().held_bytes();
+  }
+  uint64_t bound_bytes() {
+    return static_cast<PipelinedPartition&>(*partition_).account().budget_bytes() +
+           kOverdraftBytes + kBesidesBytes;
+  }
+
+  ManualClock clock_;
+  ManualExecutor executor_{clock_};
+  LocalTransport transport_{executor_};
+  MemoryFileSystem files_;
+  std::unique_ptr<ShuffleEnvironment> environment_;
+  std::shared_ptr<ResultPartition> partition_;
+  std::vector<std::shared_ptr<InputGate>> gates_;
+  std::vector<std::deque<std::string>> expected_;  // By subpartition: not received yet.
+  std::vector<uint64_t> received_;
+  bool woken_ = false;
+  int losses_ = 0;
+};
+
+TEST_P(SpillTest, HoldsLittleOfOneRecordOfFortyMegabytes) {
+  connect();
+  write(0, "before");
+  write(0, std::string(40u << 20, 'z'));
+  EXPECT_LE(held_bytes(), bound_bytes());
+  EXPECT_TRUE(partition_->spilled());
+  EXPECT_FALSE(partition_->available());
+  write(0, "behind");
+  partition_->end_of_data();
+  EXPECT_FALSE(gates_[0]->ended());
+  EXPECT_THAT(spill_files(), ElementsAre(HasSubstr("/state/spill/job-")));
+  take_all(1);
+  EXPECT_FALSE(partition_->spilled());
+  EXPECT_EQ(partition_->positions(), gates_[0]->positions());
+  EXPECT_THAT(spill_files(), IsEmpty());
+  close();
+}
+
+TEST_P(SpillTest, HoldsLittleOfManySmallRecordsAndKeepsEventsInTheirPlaces) {
+  connect(3);
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < 400'000; ++i) {
+    write(i % 3, "record number " + std::to_string(i));
+    if (i % 1000 == 0) most = std::max(most, held_bytes());
+    if (i % 50'000 == 49'999) write_watermark(std::to_string(i));
+    if (i % 70'000 == 0) partition_->flush();
+  }
+  EXPECT_LE(std::max(most, held_bytes()), bound_bytes());
+  partition_->end_of_data();
+  take_all(2);
+  EXPECT_EQ(partition_->bytes_written(),
+            gates_[0]->bytes_read() + gates_[1]->bytes_read() + gates_[2]->bytes_read());
+  for (const ChannelPosition& position : partition_->positions())
+    EXPECT_EQ(position.elements, gates_[position.peer]->positions().at(0).elements);
+  close();
+}
+
+TEST_P(SpillTest, IsAvailableAgainOnceAllIsPaidBack) {
+  connect();
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 2000; ++i) write(0, std::string(1000, 'a'));
+    EXPECT_TRUE(partition_->spilled());
+    woken_ = true;
+    while (partition_->spilled()) {
+      EXPECT_FALSE(partition_->available());
+      pay_back_if_woken();
+      ASSERT_TRUE(take(0, 10) || woken_);
+    }
+    while (take(0, 1000)) {
+    }
+    EXPECT_TRUE(partition_->available());
+    EXPECT_THAT(spill_files(), IsEmpty());
+    write(0, "and on");
+    EXPECT_TRUE(partition_->available());
+  }
+  partition_->end_of_data();
+  take_all(3);
+  close();
+}
+
+TEST_P(SpillTest, NoWakeUpIsLostWhateverTheOrder) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    auto random = make_seeded_random(seed);
+    connect(1 + static_cast<uint32_t>(random->below(4)));
+    for (uint64_t bursts = 1 + random->below(5); bursts > 0; --bursts) {
+      const uint64_t bytes = random->below(3u << 20);
+      for (uint64_t written = 0; written < bytes;) {
+        const size_t size = random->below(random->one_in(30) ? 200'000 : 400);
+        write(static_cast<uint32_t>(random->below(gates_.size())), std::string(size, 'x'));
+        written += size;
+        if (random->one_in(200)) partition_->flush();
+        if (random->one_in(300)) write_watermark("12345678");
+        if (random->one_in(100)) take(static_cast<uint32_t>(random->below(gates_.size())), 3);
+      }
+      EXPECT_LE(held_bytes(), bound_bytes());
+      // Before the next element the task waits until it may.
+      woken_ = true;
+      while (!partition_->available()) {
+        pay_back_if_woken();
+        bool took = false;
+        for (uint32_t s = 0; s < gates_.size(); ++s) took = take(s, random->below(20)) || took;
+        for (uint32_t s = 0; s < gates_.size() && !took; ++s) took = take(s, 1);
+        if (!took && !woken_ && !partition_->available()) partition_->flush();
+        ASSERT_TRUE(took || woken_ || partition_->available() || partition_->wants_flush())
+            << "seed " << seed;
+      }
+    }
+    partition_->end_of_data();
+    take_all(seed);
+    close();
+  }
+}
+
+TEST_P(SpillTest, ReleaseInTheMiddleRemovesTheFile) {
+  for (int taken : {0, 100, 5000}) {
+    connect();
+    for (int i = 0; i < 10'000; ++i) write(0, std::string(500, 'b'));
+    EXPECT_THAT(spill_files(), SizeIs(1));
+    woken_ = true;
+    for (int i = 0; i < taken; ++i) {
+      pay_back_if_woken();
+      ASSERT_TRUE(take(0, 1) || woken_);
+    }
+    partition_->release();
+    EXPECT_THAT(spill_files(), IsEmpty());
+    EXPECT_EQ(std::exchange(losses_, 0), 1);
+    close();
+  }
+}
+
+TEST_P(SpillTest, SaysWhatIsWrongAndDropsTheRestWhenTheDiskIsFull) {
+  files_.set_capacity(1u << 20);
+  connect();
+  for (int i = 0; i < 10'000; ++i) write(0, std::string(1000, 'c'));
+  EXPECT_EQ(partition_->status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(partition_->status().message(), HasSubstr("/state/spill/job-"));
+  EXPECT_LE(held_bytes(), bound_bytes());
+  EXPECT_FALSE(partition_->available());
+  EXPECT_FALSE(partition_->pay_back());
+  partition_->end_of_data();
+  while (take(0, 1000)) {
+  }
+  EXPECT_FALSE(gates_[0]->ended());
+  close();
+}
+
+TEST_P(SpillTest, ConsumerThatWentAwayHoldsUpNothing) {
+  connect();
+  for (int i = 0; i < 10'000; ++i) write(0, std::string(500, 'd'));
+  gates_[0]->release();
+  gates_.clear();
+  woken_ = true;
+  pay_back_if_woken();
+  EXPECT_TRUE(partition_->available());
+  EXPECT_THAT(spill_files(), IsEmpty());
+  close();
+}
+
+INSTANTIATE_TEST_SUITE_P(HashOffAndOn, SpillTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Hash" : "NoHash"; });
 
 }  // namespace
 }  // namespace freshet

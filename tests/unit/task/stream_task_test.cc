@@ -77,6 +77,83 @@ TEST(StreamTaskTest, TakesNothingWhileAnOutputIsFull) {
   EXPECT_EQ(harness.task->progress().back_pressured, Duration(50ms));
 }
 
+TEST(StreamTaskTest, PaysBackBeforeItTakesAnythingFurther) {
+  Harness harness(one(twice));
+  harness.run();
+  harness.output->set_owed(3);
+  harness.output->set_available(false);
+  harness.gate->feed(0, 1);
+  harness.clock.advance(10ms);
+  EXPECT_EQ(harness.task->step(), StepResult::kIdle);  // No memory: it will be woken.
+  harness.clock.advance(50ms);
+  harness.output->set_available(true);
+  for (int owed = 2; owed > 0; owed--) {
+    EXPECT_EQ(harness.task->step(), StepResult::kWorked);
+    EXPECT_TRUE(harness.output->spilled());
+    EXPECT_THAT(harness.numbers(0), ElementsAre());
+    harness.clock.advance(5ms);
+  }
+  EXPECT_EQ(harness.run(), StepResult::kIdle);
+  EXPECT_THAT(harness.numbers(0), ElementsAre(1, 10));
+  const TaskProgress progress = harness.task->progress();
+  EXPECT_EQ(progress.back_pressured, Duration(60ms));  // Also while it waited for a worker.
+}
+
+TEST(StreamTaskTest, IsAtTheEndOfItsDataOnceAllIsPaidBack) {
+  for (const bool ends_by_itself : {false, true}) {
+    Harness* world = nullptr;
+    TestJob::Options options = one([&] {
+      FunctionOperator::Functions functions;
+      functions.finish = [&](OperatorContext&, RecordReceiver& output) {
+        const uint64_t number = 7;
+        output.receive(&number, kNoTimestamp);
+        world->output->set_owed(3);
+        return true;
+      };
+      functions.poll = [](uint32_t, OperatorContext&, RecordReceiver&) {
+        return PollResult::kEnded;
+      };
+      return functions;
+    });
+    options.source = ends_by_itself;
+    options.with_input = !ends_by_itself;
+    Harness harness(options);
+    world = &harness;
+    harness.gate->end();
+    while (harness.task->step() == StepResult::kWorked && !harness.output->ended()) {
+    }
+    EXPECT_TRUE(harness.output->spilled());
+    EXPECT_EQ(harness.states->last().state, kRunning);
+    harness.output->set_available(false);
+    EXPECT_EQ(harness.run(), StepResult::kIdle);
+    EXPECT_EQ(harness.states->last().state, kRunning);
+    harness.output->set_available(true);
+    EXPECT_EQ(harness.run(), StepResult::kIdle);
+    EXPECT_FALSE(harness.output->spilled());
+    EXPECT_EQ(harness.states->last().state, kEndOfData);
+    EXPECT_THAT(harness.numbers(0), ElementsAre(7));
+  }
+}
+
+TEST(StreamTaskTest, FailsWhenWhatItWroteCannotBeKept) {
+  for (const bool at_the_end : {false, true}) {
+    Harness harness(one(pass_on));
+    harness.run();
+    harness.gate->feed(0, 1);
+    if (at_the_end) harness.gate->end();
+    harness.output->set_owed(2);
+    harness.output->set_status(resource_exhausted("/state/spill/x: no space left on device"));
+    EXPECT_EQ(harness.run(), StepResult::kFinished);
+    EXPECT_EQ(harness.states->last().state, kFailed);
+    EXPECT_EQ(harness.states->last().cause.message(),
+              "operator 'operator-0', output to 'neighbour': /state/spill/x: no space left on "
+              "device");
+    EXPECT_EQ(harness.states->last().cause.code(), StatusCode::kResourceExhausted);
+    EXPECT_FALSE(harness.output->ended());
+    EXPECT_TRUE(harness.output->released());
+  }
+}
+
 TEST(StreamTaskTest, StopsWithinARunWhenAnOutputBecomesFull) {
   int left = 100;
   FastHarness harness(one([&] {
