@@ -53,6 +53,7 @@ uint32_t ChannelWriter::block_bytes_max() const {
 void ChannelWriter::open_block() {
   block_bytes_ = std::min(block_bytes_, block_bytes_max());
   block_ = Block::allocate(*shared_.pool, block_bytes_, shared_.account);
+  shared_.open_bytes += block_bytes_;
   open_.cursor = block_->data();
   // Hashing looks at every record.
   open_.end = open_.cursor + (shared_.hash ? 0 : block_->capacity());
@@ -86,6 +87,7 @@ void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
 void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   block_->hand_over();
   if (used() != 0) cut(more_flags, hash);
+  shared_.open_bytes -= block_->capacity();
   block_ = nullptr;
   open_.cursor = open_.end = nullptr;
 }
@@ -214,6 +216,10 @@ void ChannelWriter::flush() {
   if (!keep) return close();
   ++flushes_;
   cut(0, hash_);
+}
+
+void ChannelWriter::close_if_too_large() {
+  if (block_ && block_->capacity() > block_bytes_max()) close();
 }
 
 void ChannelWriter::close() {

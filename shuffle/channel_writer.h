@@ -28,6 +28,7 @@ class ChannelWriter {
     std::function<void()> hand_over;              // Empties `closed`, within a long element.
     uint64_t records = 0;                         // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
+    uint64_t open_bytes = 0;  // Of all open blocks.
     // Those who read what is written to all; null: each channel is for one.
     const std::vector<PartitionQueues::Channel*>* readers = nullptr;
   };
@@ -56,6 +57,8 @@ class ChannelWriter {
   void flush();
   /// The same, and the block goes in any case.
   void close();
+  /// The same for a block that is larger than a new one would be.
+  void close_if_too_large();
 
   PartitionQueues::Channel* queue() const { return channel_; }
   bool wants_flush() const { return used() != 0; }

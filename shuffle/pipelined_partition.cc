@@ -184,7 +184,16 @@ void PipelinedPartition::spill() {
   shared_.closed.clear();
 }
 
+void PipelinedPartition::close_large_blocks() {
+  // The budget may have become less since they were opened; what they hold alone nobody would give
+  // back.
+  if (shared_.open_bytes < account_->budget_bytes() / 2) return;
+  for (ChannelWriter* writer : open_channels_) writer->close_if_too_large();
+  hand_over();
+}
+
 bool PipelinedPartition::pay_back() {
+  if (!spill_) close_large_blocks();
   if (!spill_ || !status_.ok()) return false;
   // What is held is in the queues then, and comes back by itself.
   if (!open_channels_.empty()) close_blocks();

@@ -59,6 +59,7 @@ class PipelinedPartition final : public ResultPartition {
   /// What one channel closed becomes a buffer of each.
   void fan_out(std::vector<PartitionQueues::Pushed>* buffers);
   void close_blocks();
+  void close_large_blocks();
   void hand_over();
   bool must_spill() const;
   void spill();

@@ -70,8 +70,10 @@ class ResultPartition : public RecordOutput {
   /// True while something that was written is in a file.
   virtual bool spilled() const = 0;
 
-  /// Brings back a bounded part of what is spilled, as far as there is memory. True: there is
-  /// memory for more, so call it again. False while something is spilled: `wake` will be called.
+  /// What an unavailable partition can do itself to become available: brings back a bounded part of
+  /// what is spilled, as far as there is memory, and hands over what is open and too large. True:
+  /// there is memory for more, so call it again. False while something is spilled: `wake` will be
+  /// called.
   virtual bool pay_back() = 0;
 
   /// Not ok when something could not be spilled or brought back. Then all that is written is

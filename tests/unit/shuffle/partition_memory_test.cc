@@ -70,6 +70,57 @@ TEST_F(PartitionMemoryTest, StaysAvailableWhateverManyChannelsHaveOpen) {
   partition->release();
 }
 
+TEST_F(PartitionMemoryTest, GoesOnWithoutAnyFlushWhenItsShareBecomesLess) {
+  ShuffleEnvironment::Options options;
+  options.task_manager = TaskManagerId{2};
+  options.bind = Address{"127.0.0.1", 0};
+  options.pool_bytes = 16u << 20;
+  const auto environment = *ShuffleEnvironment::create(options, transport_);
+  ResultPartition::Options wide;
+  wide.subpartitions = 8;
+  wide.wake = [this] { ++woken_; };
+  const auto partition = *environment->create_partition(wide);
+  std::vector<std::shared_ptr<InputGate>> gates;
+  for (uint32_t s = 0; s < 8; ++s) {
+    InputGate::Options gate;
+    gate.subpartition = s;
+    gate.consumer = AttemptId{{}, SubtaskId{VertexId{1}, s}, 0};
+    gate.locations = {{TaskManagerId{2}, {}}};
+    gate.producers = {{0, 1, 0, 0}};
+    gates.push_back(*environment->create_gate(gate));
+  }
+  const auto read_all = [&] {
+    for (const auto& gate : gates) {
+      while (const auto producer = gate->next_ready()) gate->take_from(*producer);
+    }
+  };
+  for (int round = 0; round < 100; ++round) {
+    for (uint32_t s = 0; s < 8; ++s) write(*partition, s, 3000);
+    read_all();
+  }
+  std::vector<std::shared_ptr<ResultPartition>> others;
+  for (uint32_t producer = 1; producer <= 400; ++producer) {
+    ResultPartition::Options other;
+    other.dataset = DatasetId{1};
+    other.producer = producer;
+    other.subpartitions = 31;
+    others.push_back(*environment->create_partition(other));
+  }
+  read_all();
+  ASSERT_FALSE(partition->available());  // Its open blocks alone hold more than it may now.
+  EXPECT_FALSE(partition->pay_back());
+  EXPECT_FALSE(partition->available());  // Now it waits.
+  read_all();
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(partition->available());
+  for (const auto& gate : gates) gate->release();
+  for (const auto& other : others) other->release();
+  partition->release();
+  EXPECT_EQ(environment->free_bytes(), environment->total_bytes());
+  environment->shut_down();
+  executor_.run_ready();
+}
+
 TEST_F(PartitionMemoryTest, HoldsOneBlockForAllWhoGetTheSame) {
   auto partition = this->partition(0, 100);
   partition->write_to_all();
