@@ -69,8 +69,8 @@ class ChannelReattachTest : public ::testing::TestWithParam<RigKind> {
 
   bool was_lost_for(StatusCode code) {
     const auto losses = rig().signals().losses();
-    return std::ranges::any_of(
-        losses, [&](const ChannelLoss& loss) { return loss.cause.code() == code; });
+    return std::ranges::any_of(losses,
+                               [&](const ChannelLoss& loss) { return loss.cause.code() == code; });
   }
   bool lost_for(StatusCode code) {
     return rig().wait_until([&] { return was_lost_for(code); });
