@@ -68,13 +68,14 @@ class TypedReader final : public RecordReader {
   /// The records of many are copied at once; false when they have to be decoded one by one.
   bool copy_batch(RecordRun& run) {
     const std::string_view bytes = run.next_plain(kValues);
+    if (bytes.empty()) return false;
     std::memcpy(values_.data(), bytes.data(), bytes.size());
     batch_.count = static_cast<uint32_t>(bytes.size() / sizeof(T));
     for (uint32_t i = 0; i < batch_.count; i++) {
       batch_.records[i] = &values_[i];
       batch_.timestamps[i] = kNoTimestamp;
     }
-    return batch_.count != 0;
+    return true;
   }
 
   /// The next record of `rest`; `run` is used for what is not inlined.
