@@ -315,8 +315,14 @@ Status PipelinedGate::attach_all() {
   for (size_t i = 0; i < by_location.size(); ++i) {
     if (by_location[i].empty()) continue;
     const ProducerLocation& location = options_.locations[i];
-    RETURN_IF_ERROR(
-        attach(location, make_source(location, std::move(by_location[i]), options_.start)));
+    const auto source = make_source(location, std::move(by_location[i]), options_.start);
+    const Status status = attach(location, source);
+    // That a peer is away is no reason to fail: it is reported as its channels' loss.
+    if (status.code() == StatusCode::kUnavailable) {
+      inbox_->on_source_lost(*source, status);
+    } else {
+      RETURN_IF_ERROR(status);
+    }
   }
   return Status();
 }
