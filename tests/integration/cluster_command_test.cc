@@ -201,7 +201,9 @@ TEST(ProcessCommandTest, RemovesItsStateAtTheEndUnlessItWasNamed) {
 
 TEST(RunCommandTest, PaintsItsProgressOnATerminal) {
   const TemporaryDirectory directory;
-  write_file(directory / "text", "one two two\n");
+  std::string text;  // Enough for a job that is asked several times how far it is.
+  for (int i = 0; i < 2'000'000; i++) text += "one two two\n";
+  write_file(directory / "text", text);
   const std::string command = std::string(FRESHET_BINARY) + " run --local " +
                               job_module("wordcount") + " -- --discard --input " +
                               (directory / "text");
