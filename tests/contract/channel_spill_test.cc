@@ -11,7 +11,7 @@ constexpr uint64_t kOverdraftBytes = 64u << 10;
 
 // Each writes megabytes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeeds = 2;
+constexpr uint64_t kSeeds = 4;
 #else
 constexpr uint64_t kSeeds = 15;
 #endif
@@ -225,7 +225,7 @@ TEST_P(ChannelSpillTest, DeliversEverythingInOrderUnderRandomInterleavings) {
     bursts.run();
     spilled += bursts.spilled();
   }
-  EXPECT_GT(spilled, 10u);
+  EXPECT_GT(spilled, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllChannels, ChannelSpillTest,
