@@ -112,6 +112,8 @@ GateInbox::Channel& GateInbox::channel_of(const Attachment& attachment, uint32_t
 
 Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                         bool* accepted) {
+  // It failed; nothing more is wanted, whatever credit was taken from it since.
+  if (lost_.contains(header.producer)) return Status();
   Channel& channel = channel_of(source.attachment, header.producer);
   const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
   if (charge > channel.credit_bytes) {
@@ -121,7 +123,6 @@ Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_
   if (ended_.contains(header.producer)) {
     return data_loss(fmt::format("data of producer {} behind its end", header.producer));
   }
-  if (lost_.contains(header.producer)) return Status();  // It failed; nothing more is wanted.
   const uint64_t next = header.first_element + header.elements_started;
   if (header.first_element < channel.next_element && next <= channel.next_element) {
     *returned_bytes = charge;  // Known already.

@@ -394,6 +394,21 @@ TEST_F(GateInboxTest, PassesFloatingCreditOnWhenItComesBack) {
   EXPECT_EQ(give(1, 12, 1).code(), StatusCode::kDataLoss);  // Its own is all that it has.
 }
 
+TEST_F(GateInboxTest, DropsWhatWasUnderWayWithTheFloatingCreditOfALostChannel) {
+  EXPECT_EQ(ask(1, 1u << 20), kFloating);
+  std::string payload;
+  FrameHeader wrong = frame(1, 0, 1, &payload);
+  ++wrong.hash;
+  ASSERT_TRUE(give(wrong, payload).ok());
+  take_all();
+  EXPECT_EQ(lost(), (Lost{{1, StatusCode::kDataLoss}}));
+  // The producer had credit for it when it sent this; the connection is not to blame.
+  FrameHeader next = frame(1, 1, 1, &payload);
+  next.block_class = kFloating / kFrameCreditUnitBytes;
+  EXPECT_TRUE(give(next, payload).ok());
+  EXPECT_EQ(take_all(), 0u);
+}
+
 TEST_F(GateInboxTest, TakesBackTheFloatingCreditOfAnEndedProducer) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
   EXPECT_EQ(ask(2, 512), 0u);
