@@ -20,7 +20,6 @@ class SendBatch {
 
   /// True when it is better to send than to add more.
   bool is_full() const { return bytes_ >= kBytesMax || pieces_.size() >= kPiecesMax; }
-  bool is_empty() const { return bytes_ == 0; }
 
   /// A frame. One turn of a channel may be added as a whole when it was not full before.
   void add(const FrameHeader& header, Buffer buffer);

@@ -65,13 +65,24 @@ struct RoundRobin {
     next = next + 1 == subpartitions ? 0 : next + 1;
     return chosen;
   }
+};
 
-  /// Which one comes some records later: of many channels, none is in a cache.
+/// Of so many channels none is in a cache.
+constexpr uint32_t kManySubpartitions = 64;
+
+struct RoundRobinOfMany : RoundRobin {
+  /// Which one comes some records later.
   uint32_t later() const {
     constexpr uint32_t kDistance = 8;
     return next + kDistance < subpartitions ? next + kDistance : 0;
   }
 };
+
+std::unique_ptr<RecordWriter> make_round_robin(const EdgeType& type, ResultPartition& partition,
+                                               RoundRobin choose) {
+  if (choose.subpartitions < kManySubpartitions) return make_choosing(type, partition, choose);
+  return make_choosing(type, partition, RoundRobinOfMany{choose});
+}
 
 struct AtRandom {
   Decisions* decisions;
@@ -126,10 +137,10 @@ std::unique_ptr<RecordWriter> make_spreading(const RecordWriter::Options& option
     case Partitioning::kRebalance: {
       const uint32_t start =
           options.subpartitions == 1 ? 0 : decisions.random_below(options.subpartitions);
-      return make_choosing(type, partition, RoundRobin{options.subpartitions, start});
+      return make_round_robin(type, partition, {options.subpartitions, start});
     }
     case Partitioning::kRescale:
-      return make_choosing(type, partition, RoundRobin{options.subpartitions, 0});
+      return make_round_robin(type, partition, {options.subpartitions, 0});
     case Partitioning::kBroadcast:
       partition.write_to_all();
       break;
