@@ -159,9 +159,34 @@ class BareReader {
   const NetworkLoad& load_;
 };
 
+bool send_signal(int socket) {
+  const char signal = 1;
+  return write(socket, &signal, sizeof(signal)) == sizeof(signal);
+}
+
+bool await_signal(int socket) {
+  char signal = 0;
+  return read(socket, &signal, sizeof(signal)) == sizeof(signal);
+}
+
+/// Says when it is ready, and waits to be told to begin.
 [[noreturn]] void write_in_child(const sockaddr_in& address, const NetworkLoad& load) {
   const int out = connect_without_delay(address);
-  _exit(out >= 0 && BareWriter(out, load).run() ? 0 : 1);
+  if (out < 0) _exit(1);
+  BareWriter writer(out, load);
+  _exit(send_signal(out) && await_signal(out) && writer.run() ? 0 : 1);
+}
+
+/// Leaves out what comes before the signal to begin.
+Result<NetworkTime> read_from_child(int socket, const NetworkLoad& load) {
+  BareReader reader(socket, load);
+  if (!await_signal(socket)) return system_error("the bare writer does not start");
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const Duration cpu_before = cpu_time_of(RUSAGE_SELF);
+  const TimePoint begin = clock->now();
+  if (!send_signal(socket)) return system_error("the bare writer cannot be told to begin");
+  RETURN_IF_ERROR(reader.run());
+  return NetworkTime{clock->now() - begin, cpu_time_of(RUSAGE_SELF) - cpu_before};
 }
 
 }  // namespace
@@ -169,22 +194,18 @@ class BareReader {
 Result<NetworkTime> measure_bare_network(const NetworkLoad& load) {
   sockaddr_in address{};
   ASSIGN_OR_RETURN(const int listener, listen_on_loopback(&address));
-  const std::unique_ptr<Clock> clock = make_system_clock();
-  const Duration cpu_before = cpu_time_of(RUSAGE_SELF) + cpu_time_of(RUSAGE_CHILDREN);
-  const TimePoint begin = clock->now();
+  const Duration cpu_before = cpu_time_of(RUSAGE_CHILDREN);
   const pid_t child = fork();
   if (child == 0) write_in_child(address, load);
   const int in = accept(listener, nullptr, nullptr);
-  const Status status =
-      in < 0 ? system_error("the bare reader accepts") : BareReader(in, load).run();
-  NetworkTime taken;
-  taken.time = clock->now() - begin;
+  Result<NetworkTime> taken =
+      in < 0 ? system_error("the bare reader accepts") : read_from_child(in, load);
   close(in);
   close(listener);
   int ended = 0;
   waitpid(child, &ended, 0);
-  taken.cpu_time = cpu_time_of(RUSAGE_SELF) + cpu_time_of(RUSAGE_CHILDREN) - cpu_before;
-  if (!status.ok()) return status;
+  // The writer's set-up is in it: little beside the rest.
+  if (taken.ok()) taken->cpu_time += cpu_time_of(RUSAGE_CHILDREN) - cpu_before;
   return taken;
 }
 

@@ -12,7 +12,8 @@ struct NetworkLoad {
   uint32_t writers = 4;
   uint32_t channels = 100;  // Of each writer.
   Duration flush{};
-  uint64_t records = 0;  // Of all writers together: 8-byte zeros, and a last value per channel.
+  uint64_t records = 0;      // Of all writers together: 8-byte zeros, and a last value per channel.
+  bool unix_socket = false;  // Freshet's connection; the baseline's is always TCP.
 
   uint64_t records_of_writer() const { return records / writers; }
 };

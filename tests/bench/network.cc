@@ -19,10 +19,13 @@ namespace {
 struct Options {
   std::vector<uint32_t> channels = {100, 1000};
   std::vector<uint32_t> flush_ms = {100, 1};
+  std::vector<std::string> sockets = {"tcp", "unix"};
   uint64_t records = 40'000'000;
   uint32_t repeat = 3;
   std::string write;  // Directory of a writing process.
 };
+
+const char* socket_name(const NetworkLoad& load) { return load.unix_socket ? "unix" : "tcp"; }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -36,13 +39,13 @@ Duration own_cpu_time() {
 Result<NetworkTime> measure_freshet(const NetworkLoad& load, const std::string& program) {
   const testing::TemporaryDirectory directory;
   testing::FreshetProcess writers(
-      program,
-      {"--write", directory.path(), "--channels", std::to_string(load.channels), "--flush-ms",
-       std::to_string(to_millis(load.flush)), "--records", std::to_string(load.records)});
+      program, {"--write", directory.path(), "--channels", std::to_string(load.channels),
+                "--flush-ms", std::to_string(to_millis(load.flush)), "--records",
+                std::to_string(load.records), "--sockets", socket_name(load)});
   if (!testing::wait_until([&] { return testing::exists(directory / "address"); }, 10s))
     return internal_error("the writers do not start: " + writers.errors());
   ASSIGN_OR_RETURN(Address address, Address::parse(testing::read_file(directory / "address")));
-  NetworkReader reader(load, std::move(address));
+  NetworkReader reader(load, std::move(address), directory.path());
   RETURN_IF_ERROR(reader.attach());
   testing::pause(100ms);  // For attaching.
   const Duration cpu_before = own_cpu_time();
@@ -71,18 +74,20 @@ Status measure_row(const NetworkLoad& load, uint32_t repeat, const std::string& 
     cpu_ratios.push_back(seconds(bare.cpu_time) / seconds(ours.cpu_time));
   }
   fmt::print(
-      "{{\"bench\": \"network\", \"channels\": {}, \"flush_ms\": {}, \"records_per_s\": {:.0f}, "
-      "\"baseline_records_per_s\": {:.0f}, \"ratio\": {:.3f}, \"cpu_ratio\": {:.3f}}}\n",
-      load.channels, to_millis(load.flush), median(rates), median(baselines), median(ratios),
-      median(cpu_ratios));
+      "{{\"bench\": \"network\", \"socket\": \"{}\", \"channels\": {}, \"flush_ms\": {}, "
+      "\"records_per_s\": {:.0f}, \"baseline_records_per_s\": {:.0f}, \"ratio\": {:.3f}, "
+      "\"cpu_ratio\": {:.3f}}}\n",
+      socket_name(load), load.channels, to_millis(load.flush), median(rates), median(baselines),
+      median(ratios), median(cpu_ratios));
   std::fflush(stdout);
   return Status();
 }
 
-Status run_all(const Options& options, const std::string& program) {
+Status run_rows(const Options& options, bool unix_socket, const std::string& program) {
   for (const uint32_t channels : options.channels) {
     for (const uint32_t flush_ms : options.flush_ms) {
       NetworkLoad load;
+      load.unix_socket = unix_socket;
       load.channels = channels;
       load.flush = std::chrono::milliseconds(flush_ms);
       load.records = options.records / load.writers * load.writers;
@@ -90,6 +95,12 @@ Status run_all(const Options& options, const std::string& program) {
       RETURN_IF_ERROR(measure_row(load, options.repeat, program));
     }
   }
+  return Status();
+}
+
+Status run_all(const Options& options, const std::string& program) {
+  for (const std::string& socket : options.sockets)
+    RETURN_IF_ERROR(run_rows(options, socket == "unix", program));
   return Status();
 }
 
@@ -103,6 +114,10 @@ int run(int argc, char** argv) {
   app.add_option("--flush-ms", options.flush_ms, "longest wait of a record, one row each")
       ->delimiter(',')
       ->check(CLI::Range(1, 60'000))
+      ->capture_default_str();
+  app.add_option("--sockets", options.sockets, "between Freshet's processes, four rows each")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"tcp", "unix"}))
       ->capture_default_str();
   app.add_option("--records", options.records, "of a run")
       ->check(CLI::Range(10'000, 2'000'000'000))

@@ -16,10 +16,18 @@ constexpr uint64_t kPoolBytes = 512u << 20;  // As Flink's benchmark: four buffe
 constexpr uint64_t kGateBudgetBytes = 256u << 10;
 constexpr JobId kJob{1, 1};
 
-Result<std::unique_ptr<ShuffleEnvironment>> make_environment(uint64_t id, Transport& transport) {
+Address unix_address_in(const std::string& directory) {
+  Address address;
+  address.unix_socket = directory + "/data";
+  return address;
+}
+
+Result<std::unique_ptr<ShuffleEnvironment>> make_environment(uint64_t id, Transport& transport,
+                                                             std::optional<Address> unix_bind) {
   ShuffleEnvironment::Options options;
   options.task_manager = TaskManagerId{id};
   options.bind = Address{"127.0.0.1", 0};
+  options.unix_bind = std::move(unix_bind);
   options.pool_bytes = kPoolBytes;
   options.gate_budget_bytes = kGateBudgetBytes;
   return ShuffleEnvironment::create(options, transport);
@@ -113,7 +121,10 @@ bool await_file(const std::string& path) {
 Status run_network_writers(const NetworkLoad& load, const std::string& directory) {
   const std::unique_ptr<Clock> clock = make_system_clock();
   const std::unique_ptr<Transport> transport = make_asio_transport({.threads = 1});
-  ASSIGN_OR_RETURN(const auto environment, make_environment(1, *transport));
+  ASSIGN_OR_RETURN(const auto environment,
+                   make_environment(1, *transport,
+                                    load.unix_socket ? std::optional(unix_address_in(directory))
+                                                     : std::nullopt));
   std::vector<std::unique_ptr<Writer>> writers;
   for (uint32_t i = 0; i < load.writers; ++i) {
     writers.push_back(std::make_unique<Writer>(load, i));
@@ -152,8 +163,11 @@ std::vector<uint32_t> NetworkReader::Ready::wait() {
   return std::exchange(gates_, {});
 }
 
-NetworkReader::NetworkReader(const NetworkLoad& load, Address producers)
-    : load_(load), producers_(std::move(producers)) {}
+NetworkReader::NetworkReader(const NetworkLoad& load, Address producers,
+                             const std::string& directory)
+    : load_(load), producers_{TaskManagerId{1}, std::move(producers)} {
+  if (load.unix_socket) producers_.unix_address = unix_address_in(directory);
+}
 
 NetworkReader::~NetworkReader() {
   for (const auto& gate : gates_) gate->release();
@@ -162,13 +176,13 @@ NetworkReader::~NetworkReader() {
 
 Status NetworkReader::attach() {
   transport_ = make_asio_transport({.threads = 1});
-  ASSIGN_OR_RETURN(environment_, make_environment(2, *transport_));
+  ASSIGN_OR_RETURN(environment_, make_environment(2, *transport_, std::nullopt));
   for (uint32_t channel = 0; channel < load_.channels; ++channel) {
     InputGate::Options options;
     options.job = kJob;
     options.subpartition = channel;
     options.consumer = AttemptId{kJob, SubtaskId{VertexId{1}, channel}, 0};
-    options.locations = {{TaskManagerId{1}, producers_}};
+    options.locations = {producers_};
     options.producers = {{0, load_.writers, 0, 0}};
     options.fixed_record_size = sizeof(uint64_t);
     options.wake = [ready = ready_, channel] { ready->add(channel); };

@@ -21,7 +21,8 @@ Status run_network_writers(const NetworkLoad& load, const std::string& directory
 /// that calls.
 class NetworkReader {
  public:
-  NetworkReader(const NetworkLoad& load, Address producers);
+  /// `directory` is the writing process's.
+  NetworkReader(const NetworkLoad& load, Address producers, const std::string& directory);
   ~NetworkReader();
 
   Status attach();
@@ -45,7 +46,7 @@ class NetworkReader {
   void read_gate(InputGate& gate);
 
   const NetworkLoad load_;
-  const Address producers_;
+  InputGate::ProducerLocation producers_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ShuffleEnvironment> environment_;
   std::shared_ptr<Ready> ready_ = std::make_shared<Ready>();
