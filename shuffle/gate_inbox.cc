@@ -189,11 +189,7 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
   arrivals_.buffers = std::move(buffers);
   std::erase_if(arrivals_.ready,
                 [&](const ReadyChannel& ready) { return within(ready.partition->producer()); });
-  ProducerSet ended;
-  for (const ProducerSpan& one : arrivals_.ended) ended.add(one);
-  ended.remove(span);
-  arrivals_.ended = ended.spans();
-  ended_.remove(span);
+  forget_end(span);
   lost_.remove(span);
   floating_.forget(span);
   uint64_t floating_bytes = 0;
@@ -203,6 +199,14 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
     return true;
   });
   floating_.put_back(floating_bytes);
+}
+
+void GateInbox::forget_end(ProducerSpan span) {
+  ProducerSet ended;
+  for (const ProducerSpan& one : arrivals_.ended) ended.add(one);
+  ended.remove(span);
+  arrivals_.ended = ended.spans();
+  ended_.remove(span);
 }
 
 std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::add(
@@ -257,26 +261,37 @@ Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>
   return Status();
 }
 
-void GateInbox::on_lost(const Source& source, ProducerSpan producers, const Status& cause) {
+std::vector<ProducerSpan> GateInbox::lose(const Source& source, ProducerSpan producers) {
   std::vector<ProducerSpan> lost;
-  {
-    MutexLock lock(mutex_);
-    if (closed_) return;
-    for (const ProducerSpan& owned : owned_in(source, producers)) {
-      for (const ProducerSpan& open : ended_.missing_in(owned)) {
-        for (const ProducerSpan& span : lost_.missing_in(open)) lost.push_back(span);
-      }
-    }
-    for (const ProducerSpan& span : lost) {
-      lost_.add(span);
-      stop_floating(span);
+  if (closed_) return lost;
+  for (const ProducerSpan& owned : owned_in(source, producers)) {
+    for (const ProducerSpan& open : ended_.missing_in(owned)) {
+      for (const ProducerSpan& span : lost_.missing_in(open)) lost.push_back(span);
     }
   }
+  for (const ProducerSpan& span : lost) {
+    lost_.add(span);
+    stop_floating(span);
+  }
+  return lost;
+}
+
+void GateInbox::report(const Source& source, const std::vector<ProducerSpan>& lost,
+                       const Status& cause) const {
   if (!options_.on_loss) return;
   for (const ProducerSpan& span : lost) {
     options_.on_loss(
         ChannelLoss{options_.dataset, span.begin, span.end, source.task_manager, cause});
   }
+}
+
+void GateInbox::on_lost(const Source& source, ProducerSpan producers, const Status& cause) {
+  std::vector<ProducerSpan> lost;
+  {
+    MutexLock lock(mutex_);
+    lost = lose(source, producers);
+  }
+  report(source, lost, cause);
 }
 
 void GateInbox::on_source_lost(const Source& source, const Status& cause) {
@@ -285,14 +300,17 @@ void GateInbox::on_source_lost(const Source& source, const Status& cause) {
 
 void GateInbox::fail(uint32_t producer, const Status& cause) {
   std::shared_ptr<const Source> source;
+  std::vector<ProducerSpan> lost;
   {
     MutexLock lock(mutex_);
     const Owned* owner = owner_of(producer);
     if (owner == nullptr) return;
     source = owner->source;
-    ended_.remove({producer, producer + 1});
+    // Its end says nothing any more. At once: one that comes meanwhile must not hide the loss.
+    forget_end({producer, producer + 1});
+    lost = lose(*source, {producer, producer + 1});
   }
-  on_lost(*source, {producer, producer + 1}, cause);
+  report(*source, lost, cause);
 }
 
 void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
@@ -310,7 +328,7 @@ void GateInbox::on_local_ended(const Source& source, uint32_t producer) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_ || !owns(source, producer)) return;
+    if (closed_ || !owns(source, producer) || lost_.contains(producer)) return;
     ended_.add({producer, producer + 1});
     arrivals_.ended.push_back({producer, producer + 1});
     woken = note_arrival();

@@ -87,7 +87,8 @@ class GateInbox {
 
   // From a connection or a partition here.
 
-  /// All channels of the source within `producers` that did not end are disconnected.
+  /// All channels of the source within `producers` that did not end are disconnected. One that is
+  /// lost never ends, until another source takes it over.
   void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
   void on_source_lost(const Source& source, const Status& cause);
   void on_ready(const Source& source, const ReaderCall& call);
@@ -109,7 +110,8 @@ class GateInbox {
   /// Everything of this local producer was taken.
   void note_ended(uint32_t producer);
 
-  /// The channel's bytes are wrong: it is lost, and nothing more of it is let in.
+  /// The channel's bytes are wrong: it is lost, whether or not its end came, and nothing more of it
+  /// is let in.
   void fail(uint32_t producer, const Status& cause);
 
   /// Buffers were used up: makes room that the peer will be told of. `attachment` is the index of
@@ -157,6 +159,11 @@ class GateInbox {
                                                        const std::shared_ptr<const Source>& source)
       REQUIRES(mutex_);
   void forget(ProducerSpan span, Arrivals* dropped) REQUIRES(mutex_);
+  void forget_end(ProducerSpan span) REQUIRES(mutex_);
+  /// Returns what is lost by it, to be reported after the lock.
+  std::vector<ProducerSpan> lose(const Source& source, ProducerSpan producers) REQUIRES(mutex_);
+  void report(const Source& source, const std::vector<ProducerSpan>& lost,
+              const Status& cause) const;
   /// In `block`, or in a copy when that is null.
   Buffer make_buffer(const FrameHeader& header, std::string_view payload, BlockRef block) const;
   /// Under the lock: true when the task must be woken after it.

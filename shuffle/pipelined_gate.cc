@@ -55,7 +55,7 @@ bool GateReader::absorb() {
   for (GateInbox::Arrived& arrived : arrivals_.buffers)
     add(arrived.producer, std::move(arrived.buffer));
   take_all_local();
-  for (const ProducerSpan& span : arrivals_.ended) ended_.add(span);
+  for (const ProducerSpan& span : arrivals_.ended) add_ended(span);
   arrivals_.clear();
   return true;
 }
@@ -81,9 +81,14 @@ void GateReader::take_local(const GateInbox::ReadyChannel& ready) {
                             UINT64_MAX, UINT64_MAX, &local_buffers_);
   for (Buffer& buffer : local_buffers_) add(producer, std::move(buffer));
   local_buffers_.clear();
-  if (!taken.ended) return;
+  if (!taken.ended || failed_.contains(producer)) return;
   options_.inbox->note_ended(producer);
-  ended_.add({producer, producer + 1});
+  add_ended({producer, producer + 1});
+}
+
+void GateReader::add_ended(ProducerSpan span) {
+  // What failed is not complete, whatever its producer says.
+  for (const ProducerSpan& sound : failed_.missing_in(span)) ended_.add(sound);
 }
 
 bool GateReader::prepare(GateChannel* channel) {

@@ -51,6 +51,7 @@ class GateReader {
   void take_all_local();
   void take_local(const GateInbox::ReadyChannel& ready);
   void add(uint32_t producer, Buffer buffer);
+  void add_ended(ProducerSpan span);
   void fail(uint32_t producer, const Status& cause);
   void drop_views();
   /// Before the task waits: nobody waits for what it is done with.
@@ -65,7 +66,7 @@ class GateReader {
   SparseArray<GateChannel> channels_;
   std::deque<GateChannel*> turns_;  // Each that may have a complete element, once.
   ProducerSet ended_;
-  ProducerSet failed_;  // Their bytes were wrong.
+  ProducerSet failed_;  // Their bytes were wrong; none of them is in ended_.
   std::vector<CreditReturn> credits_;
   uint64_t credit_bytes_ = 0;
   std::vector<Buffer> local_buffers_;

@@ -29,6 +29,7 @@ class GateInboxTest : public ::testing::Test {
     options.producers_end = 4;
     options.producer_count = 4;
     options.inbox = inbox_;
+    options.local_reader = [this](const GateInbox::Source&) { return local_reader_.get(); };
     options.return_credit = [this](const std::vector<CreditReturn>& credits) {
       for (const CreditReturn& credit : credits) returned_ += credit.bytes;
     };
@@ -80,6 +81,23 @@ class GateInboxTest : public ::testing::Test {
     return give(header, payload);
   }
 
+  /// As frame(), but its hash says that something else was sent.
+  FrameHeader wrong_frame(uint32_t producer, uint32_t count, std::string* payload) {
+    FrameHeader header = frame(producer, 0, count, payload);
+    ++header.hash;
+    return header;
+  }
+
+  /// From now on producer `producer` comes from the source that is returned, in its attempt 3.
+  std::shared_ptr<GateInbox::Source> reattach(uint32_t producer, bool local) {
+    auto next = std::make_shared<GateInbox::Source>(*source_);
+    next->local = local;
+    next->attachment.producers = {{{producer, producer + 1}, 3}};
+    inbox_->add(next);
+    reader_->move_to(next);
+    return next;
+  }
+
   /// What producer `producer` gets when it says that `bytes` wait.
   uint32_t ask(uint32_t producer, uint32_t bytes) {
     uint32_t granted = 0;
@@ -113,6 +131,7 @@ class GateInboxTest : public ::testing::Test {
   uint32_t returned_at_once_ = 0;
   std::vector<ChannelLoss> losses_;
   std::shared_ptr<GateInbox> inbox_;
+  std::shared_ptr<ChannelReader> local_reader_;
   std::unique_ptr<GateReader> reader_;
 };
 
@@ -257,6 +276,152 @@ TEST_F(GateInboxTest, LosesAChannelWhoseBytesAreWrongAndNoOther) {
   EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
   ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 4}}).ok());
   EXPECT_FALSE(reader_->ended());
+}
+
+TEST_F(GateInboxTest, NeverEndsAChannelWhoseEndCameBeforeItFailed) {
+  std::string payload;
+  const FrameHeader wrong = wrong_frame(3, 5, &payload);
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  ASSERT_TRUE(give(wrong, payload).ok());
+  EXPECT_EQ(reader_->next_ready(), 0u);  // Both are here, and 3 was not looked at.
+  ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 4}}).ok());
+  EXPECT_EQ(take_all(), 1u);
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+}
+
+TEST_F(GateInboxTest, EndsAFailedChannelThatWasAttachedAgain) {
+  std::string payload;
+  const FrameHeader wrong = wrong_frame(3, 5, &payload);
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  ASSERT_TRUE(give(wrong, payload).ok());
+  EXPECT_EQ(reader_->next_ready(), 0u);
+  ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 4}}).ok());
+  EXPECT_EQ(take_all(), 1u);
+  const auto next = reattach(3, false);
+  FrameHeader good = frame(3, 0, 5, &payload);
+  good.producer_attempt = 3;
+  ASSERT_TRUE(give(*next, good, payload).ok());
+  EXPECT_EQ(take_all(), 5u);
+  EXPECT_FALSE(reader_->ended());  // The end that came before was not of this one.
+  ASSERT_TRUE(inbox_->on_ended(*next, {{3, 4}}).ok());
+  EXPECT_TRUE(reader_->ended());
+  EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+}
+
+/// Producer 3 is a partition of this process; the others have ended.
+class LocalGateInboxTest : public GateInboxTest {
+ protected:
+  LocalGateInboxTest() { attach(); }
+
+  void attach() {
+    const auto source = reattach(3, true);
+    local_reader_ = std::make_shared<LocalReader>(inbox_, source);
+    PartitionQueues::Options options;
+    options.producer = 3;
+    options.attempt = 3;
+    options.fixed_record_size = 8;
+    options.hash = true;
+    partition_ = std::make_shared<PartitionQueues>(options);
+    std::vector<ReaderCall> calls;
+    channel_ = partition_->create_channel(0, local_reader_, &calls);
+    EXPECT_TRUE(calls.empty());
+  }
+
+  void push(const FrameHeader& header, const std::string& payload) {
+    auto block = Block::on_heap(static_cast<uint32_t>(payload.size()), nullptr, 0);
+    std::ranges::copy(payload, block->data());
+    Buffer buffer(std::move(block), static_cast<uint32_t>(payload.size()));
+    buffer.elements_started = header.elements_started;
+    buffer.first_element = header.first_element;
+    buffer.hash = header.hash;
+    std::vector<PartitionQueues::Pushed> pushed;
+    pushed.push_back({0, channel_, std::move(buffer)});
+    std::vector<ReaderCall> calls;
+    partition_->push(&pushed, &calls);
+    tell(calls);
+  }
+
+  void push_wrong() {
+    std::string payload;
+    const FrameHeader header = wrong_frame(3, 2, &payload);
+    push(header, payload);
+  }
+
+  void push_good(uint64_t first) {
+    std::string payload;
+    const FrameHeader header = frame(3, first, 2, &payload);
+    push(header, payload);
+  }
+
+  void end() {
+    std::vector<ReaderCall> calls;
+    partition_->set_ended();
+    partition_->tell_end(0, local_reader_, &calls);
+    tell(calls);
+  }
+
+  void end_others() { ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 3}}).ok()); }
+
+  std::shared_ptr<PartitionQueues> partition_;
+  QueuedChannel* channel_ = nullptr;
+};
+
+TEST_F(LocalGateInboxTest, EndsWithItsProducer) {
+  end_others();
+  push_good(0);
+  end();
+  EXPECT_EQ(take_all(), 2u);
+  EXPECT_TRUE(reader_->ended());
+}
+
+TEST_F(LocalGateInboxTest, NeverEndsAChannelThatFailedBefore) {
+  end_others();
+  push_wrong();
+  EXPECT_EQ(take_all(), 0u);
+  push_good(2);
+  EXPECT_EQ(take_all(), 0u);
+  end();  // Everything was taken before, so it is told of the end itself.
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+}
+
+TEST_F(LocalGateInboxTest, NeverEndsAChannelWhoseLastBufferCameAfterItFailed) {
+  end_others();
+  push_wrong();
+  EXPECT_EQ(take_all(), 0u);
+  push_good(2);
+  end();  // Said when that buffer is taken.
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+}
+
+TEST_F(LocalGateInboxTest, NeverEndsAChannelWhoseEndWasTakenBeforeItFailed) {
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  push_wrong();
+  EXPECT_EQ(reader_->next_ready(), 0u);  // What was pushed is here, and was not looked at.
+  end_others();
+  end();
+  EXPECT_EQ(take_all(), 1u);
+  EXPECT_FALSE(reader_->ended());
+  EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+}
+
+TEST_F(LocalGateInboxTest, EndsAFailedChannelThatWasAttachedAgain) {
+  end_others();
+  push_wrong();
+  EXPECT_EQ(take_all(), 0u);
+  end();
+  EXPECT_FALSE(reader_->ended());
+  attach();
+  push_good(0);
+  EXPECT_EQ(take_all(), 2u);
+  EXPECT_FALSE(reader_->ended());
+  end();
+  EXPECT_TRUE(reader_->ended());
 }
 
 TEST_F(GateInboxTest, GoesOnWithAnotherSourceBehindWhatWasTaken) {
