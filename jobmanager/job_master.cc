@@ -251,7 +251,9 @@ JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
   JobCommands commands;
   const bool alive =
       std::count(task_managers_.begin(), task_managers_.end(), report.producer_task_manager) > 0;
-  PendingLoss loss{now + (alive ? kLossPatience : Duration::zero()), from, report};
+  // Wrong bytes are the failure itself: no other report explains them.
+  const bool patient = alive && !report.wrong_bytes();
+  PendingLoss loss{now + (patient ? kLossPatience : Duration::zero()), from, report};
   if (!matters(loss)) return commands;
   std::erase_if(losses_, [this](const PendingLoss& old) { return !matters(old); });
   const auto same = std::find_if(losses_.begin(), losses_.end(), [&](const PendingLoss& old) {
@@ -271,9 +273,11 @@ JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
 
 bool JobMaster::matters(const PendingLoss& loss) const {
   const Execution* execution = current(loss.from, loss.report.consumer);
-  // At the end of its data a task has all that it needs.
-  return state_ == JobState::kRunning && execution != nullptr &&
-         execution->state != TaskState::kEndOfData && execution->state != TaskState::kCanceling;
+  if (state_ != JobState::kRunning || execution == nullptr ||
+      execution->state == TaskState::kCanceling)
+    return false;
+  // At the end of its data a task has all that it needs; not when some of it was wrong.
+  return execution->state != TaskState::kEndOfData || loss.report.wrong_bytes();
 }
 
 void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {

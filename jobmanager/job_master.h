@@ -45,6 +45,8 @@ struct ChannelsLostReport {
   IndexRange producers;
   TaskManagerId producer_task_manager;
   Status cause;
+
+  bool wrong_bytes() const { return cause.code() == StatusCode::kDataLoss; }
 };
 
 /// Makes all decisions of one job: when it has its slots and is deployed, what a failure means,
@@ -79,7 +81,8 @@ class JobMaster {
   JobCommands on_hosted(TimePoint now, TaskManagerId from, std::span<const AttemptId> hosted);
   void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
   /// Often the trace of a failure whose report is still under way: the consumer fails only when
-  /// none came within kLossPatience, at once when the producers' TaskManager is gone.
+  /// none came within kLossPatience, at once when the producers' TaskManager is gone or bytes were
+  /// wrong. Those fail it even at the end of its data.
   JobCommands on_channels_lost(TimePoint now, TaskManagerId from, const ChannelsLostReport&);
   JobCommands on_commit_done(TimePoint now, TaskManagerId from, uint64_t commit_id, const Status&);
 

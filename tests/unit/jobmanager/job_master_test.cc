@@ -239,6 +239,15 @@ TEST(JobMasterTest, LostChannelsFailTheirConsumerUnlessItHasEnded) {
   EXPECT_THAT(script.job().cause().message(), HasSubstr("reset by peer"));
 }
 
+TEST(JobMasterTest, WrongBytesFailTheirConsumerAtOnceWhereverItIs) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());  // Does not hide what follows.
+  EXPECT_THAT(script.run("channels_corrupt 1/0#0@1"), Contains("= RESTARTING"));
+  EXPECT_THAT(script.job().cause().message(), HasSubstr("wrong hash"));
+  script.run_all({"all CANCELED", "all RUNNING", "state 1/1#1 END_OF_DATA"});
+  EXPECT_THAT(script.run("channels_corrupt 1/1#1@2"), Contains("= RESTARTING"));
+}
+
 TEST(JobMasterTest, LostChannelsWaitForTheReportOfTheFailureThatTheyAreATraceOf) {
   JobScript script = running_job();
   EXPECT_THAT(script.run("channels_lost 1/0#0@1"), IsEmpty());

@@ -92,12 +92,12 @@ JobCommands JobScript::dispatch(std::istringstream& words, const std::string& ve
   if (verb == "lose" && words >> id) {
     return job_->on_task_manager_lost(now_, TaskManagerId{id}, unavailable("gone"));
   }
-  if (verb == "channels_lost") {
+  if (verb == "channels_lost" || verb == "channels_corrupt") {
     std::optional<TaskManagerId> from;
     ChannelsLostReport report;
     report.consumer = attempt(rest_of(words), from);
     report.producer_task_manager = from.value_or(TaskManagerId{});
-    report.cause = unavailable("reset by peer");
+    report.cause = verb == "channels_lost" ? unavailable("reset by peer") : data_loss("wrong hash");
     return job_->on_channels_lost(now_, place_of(report.consumer), report);
   }
   if (verb == "commit_done" && words >> id) {

@@ -22,7 +22,8 @@ namespace freshet {
 ///   ok|error wait 100 (milliseconds)    cancel                     start
 ///
 /// `state 0/1#0@2` reports from TaskManager 2 instead of where the task is; `channels_lost 1/0#0@2`
-/// means channels from TaskManager 2 (otherwise from one that is gone).
+/// means channels from TaskManager 2 (otherwise from one that is gone). `channels_corrupt 1/0#0`:
+/// their bytes were wrong.
 class JobScript {
  public:
   explicit JobScript(JobGraph graph, const Configuration& configuration = deterministic());
