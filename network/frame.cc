@@ -46,6 +46,8 @@ std::string_view to_string(FrameKind kind) {
       return "hello";
     case FrameKind::kBacklog:
       return "backlog";
+    case FrameKind::kCreditBack:
+      return "credit_back";
   }
   return "unknown";
 }
@@ -104,7 +106,7 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   get(in, header.gate);
   if (Status size = check_size(header.payload_bytes); !size.ok()) return size;
   if (kind < static_cast<uint8_t>(FrameKind::kData) ||
-      kind > static_cast<uint8_t>(FrameKind::kBacklog)) {
+      kind > static_cast<uint8_t>(FrameKind::kCreditBack)) {
     return data_loss(fmt::format("a frame of unknown kind {}", kind));
   }
   if ((header.flags & ~kFrameFlagsKnown) != 0) {

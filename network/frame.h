@@ -45,6 +45,7 @@ enum class FrameKind : uint8_t {
   kProducersEnded = 7,
   kHello = 8,
   kBacklog = 9,
+  kCreditBack = 10,
 };
 
 /// `data`, `attach_reply`, ...

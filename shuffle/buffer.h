@@ -111,6 +111,14 @@ class BufferQueue {
     return bytes;
   }
 
+  /// True when one is not an event.
+  bool has_data() const {
+    for (size_t i = head_; i < buffers_.size(); ++i) {
+      if (!buffers_[i].event) return true;
+    }
+    return false;
+  }
+
   /// True when every buffer's charge is at most `bytes`.
   bool fits(uint32_t bytes) const {
     for (size_t i = head_; i < buffers_.size(); ++i) {

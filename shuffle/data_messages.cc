@@ -260,6 +260,14 @@ Result<std::vector<Backlog>> decode_backlog(std::string_view payload) {
   return decode_channel_bytes(FrameKind::kBacklog, payload);
 }
 
+void append_credit_back(const std::vector<CreditBack>& credits, std::string* out) {
+  append_channel_bytes(FrameKind::kCreditBack, credits, out);
+}
+
+Result<std::vector<CreditBack>> decode_credit_back(std::string_view payload) {
+  return decode_channel_bytes(FrameKind::kCreditBack, payload);
+}
+
 void append_producers_ended(uint32_t attachment, const std::vector<ProducerSpan>& spans,
                             std::string* out) {
   for (size_t from = 0; from < spans.size(); from += kEntriesMax) {

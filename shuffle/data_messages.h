@@ -28,13 +28,15 @@ namespace freshet {
 //   producers_ended := n * (u32 begin, u32 end)
 //   backlog         := n * (u32 attachment, u32 producer, u32 bytes)
 //                      what waits in channels whose credit is used up
+//   credit_back     := n * (u32 attachment, u32 producer, u32 bytes)
+//                      beyond a channel's own, which it has no use for
 //   detach          := nothing
 // clang-format on
 //
 // hello, attach, credit and detach go to the producer; the others, and all data, to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 4;
+inline constexpr uint32_t kDataVersion = 5;
 inline constexpr uint32_t kCreditBytesMax = 1u << 20;    // Of a channel's own.
 inline constexpr uint32_t kFloatingBytesMax = 1u << 20;  // That a channel gets beyond.
 
@@ -43,7 +45,7 @@ struct Hello {
   std::string secret;
 };
 
-/// Bytes of one channel: credit that it gets, or backlog that it has.
+/// Bytes of one channel: credit that it gets or gives back, or backlog that it has.
 struct ChannelBytes {
   uint32_t attachment = 0;
   uint32_t producer = 0;
@@ -52,6 +54,7 @@ struct ChannelBytes {
 };
 using CreditReturn = ChannelBytes;
 using Backlog = ChannelBytes;
+using CreditBack = ChannelBytes;
 
 struct Loss {
   ProducerSpan producers;
@@ -64,6 +67,7 @@ Status append_attach(uint32_t attachment, const Attachment& wanted, std::string*
 void append_attach_reply(uint32_t attachment, const Loss& loss, std::string* out);
 void append_credit(const std::vector<CreditReturn>& credits, std::string* out);
 void append_backlog(const std::vector<Backlog>& backlogs, std::string* out);
+void append_credit_back(const std::vector<CreditBack>& credits, std::string* out);
 void append_producers_ended(uint32_t attachment, const std::vector<ProducerSpan>& spans,
                             std::string* out);
 void append_detach(uint32_t attachment, std::string* out);
@@ -75,6 +79,7 @@ Result<Attachment> decode_attach(std::string_view payload);
 Result<Loss> decode_attach_reply(std::string_view payload);
 Result<std::vector<CreditReturn>> decode_credit(std::string_view payload);
 Result<std::vector<Backlog>> decode_backlog(std::string_view payload);
+Result<std::vector<CreditBack>> decode_credit_back(std::string_view payload);
 Result<std::vector<ProducerSpan>> decode_producers_ended(std::string_view payload);
 
 }  // namespace freshet

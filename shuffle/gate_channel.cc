@@ -146,14 +146,18 @@ void GateChannel::drop_current() {
 
 void GateChannel::move_to(std::shared_ptr<const GateInbox::Source> source) {
   source_ = std::move(source);
+  discard();
+  verified_hash_ = taken_hash_;
+  status_ = Status();
+}
+
+void GateChannel::discard() {
   (void)queue_.take_all();
   drop_current();
   parsed_ = false;
   assembling_ = false;
   assembled_ = false;
   heap_.clear();
-  verified_hash_ = taken_hash_;
-  status_ = Status();
 }
 
 void GateChannel::count(ElementKind kind, EpochMillis timestamp, std::string_view payload) {

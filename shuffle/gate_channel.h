@@ -63,6 +63,8 @@ class GateChannel {
 
   /// Goes on from another source, behind the last element that was taken. What is here is dropped.
   void move_to(std::shared_ptr<const GateInbox::Source> source);
+  /// Drops what is here; the views of the last element that was taken stay.
+  void discard();
   bool inside_element() const { return assembling_; }
   ChannelPosition position() const { return {producer_, taken_, taken_hash_}; }
 

@@ -136,9 +136,16 @@ Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_
   channel.next_element = next;
   channel.credit_bytes -= charge;
   if (header.kind == FrameKind::kData)
-    channel.more_follows = (header.flags & kFrameMoreFollows) != 0;
+    note_follows((header.flags & kFrameMoreFollows) != 0, header.producer, &channel);
   *accepted = true;
   return Status();
+}
+
+void GateInbox::note_follows(bool more, uint32_t producer, Channel* channel) {
+  channel->more_follows = more;
+  if (more || !channel->waits) return;
+  channel->waits = false;
+  floating_.forget({producer, producer + 1});
 }
 
 const GateInbox::Owned* GateInbox::owner_of(uint32_t producer) const {
@@ -191,10 +198,14 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
                 [&](const ReadyChannel& ready) { return within(ready.partition->producer()); });
   forget_end(span);
   lost_.remove(span);
-  floating_.forget(span);
+  drop_channels(span);
+}
+
+void GateInbox::drop_channels(ProducerSpan producers) {
+  floating_.forget(producers);
   uint64_t floating_bytes = 0;
   std::erase_if(channels_, [&](const auto& channel) {
-    if (!within(channel.first)) return false;
+    if (channel.first < producers.begin || channel.first >= producers.end) return false;
     floating_bytes += channel.second.floating_bytes;
     return true;
   });
@@ -213,13 +224,25 @@ std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::add(
     const std::shared_ptr<Source>& source) {
   Arrivals dropped;
   std::vector<std::shared_ptr<const Source>> idle;
-  MutexLock lock(mutex_);
+  bool woken = false;
+  {
+    MutexLock lock(mutex_);
+    idle = hand_over_to(source, &dropped);
+    woken = note_floating();
+  }
+  wake_if(woken);
+  return idle;
+}
+
+std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::hand_over_to(
+    const std::shared_ptr<Source>& source, Arrivals* dropped) {
+  std::vector<std::shared_ptr<const Source>> idle;
   source->index = sources_.size();
   sources_.push_back(source);
   for (const AttachedProducers& range : source->attachment.producers) {
     const auto losing = take_over(range.span, source);
     if (losing.empty()) continue;
-    forget(range.span, &dropped);
+    forget(range.span, dropped);
     for (const auto& one : losing) {
       const bool owns_some =
           std::ranges::any_of(owners_, [&](const Owned& owner) { return owner.source == one; });
@@ -256,6 +279,7 @@ Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>
         }
       }
     }
+    woken = note_floating() || woken;
   }
   wake_if(woken);
   return Status();
@@ -287,10 +311,13 @@ void GateInbox::report(const Source& source, const std::vector<ProducerSpan>& lo
 
 void GateInbox::on_lost(const Source& source, ProducerSpan producers, const Status& cause) {
   std::vector<ProducerSpan> lost;
+  bool woken = false;
   {
     MutexLock lock(mutex_);
     lost = lose(source, producers);
+    woken = note_floating();
   }
+  wake_if(woken);
   report(source, lost, cause);
 }
 
@@ -301,15 +328,19 @@ void GateInbox::on_source_lost(const Source& source, const Status& cause) {
 void GateInbox::fail(uint32_t producer, const Status& cause) {
   std::shared_ptr<const Source> source;
   std::vector<ProducerSpan> lost;
+  bool woken = false;
   {
     MutexLock lock(mutex_);
     const Owned* owner = owner_of(producer);
-    if (owner == nullptr) return;
+    if (owner == nullptr || closed_) return;
     source = owner->source;
     // Its end says nothing any more. At once: one that comes meanwhile must not hide the loss.
     forget_end({producer, producer + 1});
     lost = lose(*source, {producer, producer + 1});
+    drop_channels({producer, producer + 1});
+    woken = note_floating();
   }
+  wake_if(woken);
   report(*source, lost, cause);
 }
 
@@ -435,6 +466,54 @@ Status GateInbox::on_backlog(const Source& source, uint32_t producer, uint32_t b
   channel.floating_bytes += *granted_bytes;
   channel.credit_bytes += *granted_bytes;
   return Status();
+}
+
+Status GateInbox::on_credit_back(const Source& source, uint32_t producer, uint32_t bytes) {
+  if (source.attachment.find(producer) == nullptr)
+    return data_loss(fmt::format("credit of producer {}, which was not asked for", producer));
+  bool woken = false;
+  {
+    MutexLock lock(mutex_);
+    // Where nothing more comes, what floats went back already.
+    if (closed_ || !owns(source, producer) || ended_.contains(producer) || lost_.contains(producer))
+      return Status();
+    Channel& channel = channel_of(source.attachment, producer);
+    const uint64_t own = source.attachment.credit_bytes;
+    const uint64_t above_own = channel.credit_bytes > own ? channel.credit_bytes - own : 0;
+    const uint64_t spare = std::min(above_own, channel.floating_bytes);
+    if (bytes > spare) {
+      return data_loss(fmt::format("producer {} gives back {} bytes of credit and has {} to spare",
+                                   producer, bytes, spare));
+    }
+    channel.credit_bytes -= bytes;
+    channel.floating_bytes -= bytes;
+    floating_.put_back(bytes);
+    woken = note_floating();
+  }
+  wake_if(woken);
+  return Status();
+}
+
+bool GateInbox::note_floating() {
+  if (closed_ || !floating_.anybody_waits() || floating_.free_bytes() < kSmallBlockBytes)
+    return false;
+  // Credit is told over the connections that the task knows.
+  arrivals_.credit_to_grant = true;
+  return note_arrival();
+}
+
+uint64_t GateInbox::floating_free_bytes() const {
+  MutexLock lock(mutex_);
+  return floating_.free_bytes();
+}
+
+std::map<uint32_t, uint64_t> GateInbox::floating_lent_bytes() const {
+  std::map<uint32_t, uint64_t> lent;
+  MutexLock lock(mutex_);
+  for (const auto& [producer, channel] : channels_) {
+    if (channel.floating_bytes != 0) lent.emplace(producer, channel.floating_bytes);
+  }
+  return lent;
 }
 
 void GateInbox::close() {

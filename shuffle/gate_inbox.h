@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -54,11 +55,13 @@ class GateInbox {
     std::vector<Arrived> buffers;
     std::vector<ReadyChannel> ready;
     std::vector<ProducerSpan> ended;  // Everything of these was taken, or is in `buffers`.
+    bool credit_to_grant = false;     // By add_credit(): somebody waits, and something is free.
 
     void clear() {
       buffers.clear();
       ready.clear();
       ended.clear();
+      credit_to_grant = false;
     }
   };
 
@@ -83,6 +86,8 @@ class GateInbox {
   /// `granted_bytes`.
   Status on_backlog(const Source& source, uint32_t producer, uint32_t bytes,
                     uint32_t* granted_bytes);
+  /// The producer has no use for so much of what floats.
+  Status on_credit_back(const Source& source, uint32_t producer, uint32_t bytes);
   Status on_ended(const Source& source, const std::vector<ProducerSpan>& spans);
 
   // From a connection or a partition here.
@@ -111,13 +116,18 @@ class GateInbox {
   void note_ended(uint32_t producer);
 
   /// The channel's bytes are wrong: it is lost, whether or not its end came, and nothing more of it
-  /// is let in.
+  /// is let in. The task has dropped what it had of it.
   void fail(uint32_t producer, const Status& cause);
 
   /// Buffers were used up: makes room that the peer will be told of. `attachment` is the index of
   /// the source from which the bytes came. What floats may go to another channel instead: `credits`
   /// become what is to be told.
   void add_credit(std::vector<CreditReturn>* credits);
+
+  /// What of the floating credit belongs to nobody, and how much is lent to each channel that has
+  /// some; together always as much as there is.
+  uint64_t floating_free_bytes() const;
+  std::map<uint32_t, uint64_t> floating_lent_bytes() const;
 
   /// Drops what is here and all that comes.
   void close();
@@ -140,12 +150,18 @@ class GateInbox {
   static Status check_shape(const FrameHeader& header, std::string_view payload);
   Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                bool* accepted) REQUIRES(mutex_);
+  /// Whether more data waits at the producer; if not, it does not wait for credit either.
+  void note_follows(bool more, uint32_t producer, Channel* channel) REQUIRES(mutex_);
   Channel& channel_of(const Attachment& attachment, uint32_t producer) REQUIRES(mutex_);
   /// Of `bytes` that came back: what the channel keeps.
   uint32_t keep_credit(Channel* channel, uint32_t bytes) REQUIRES(mutex_);
   void grant_floating(std::vector<CreditReturn>* credits) REQUIRES(mutex_);
   /// Nothing more comes from these.
   void stop_floating(ProducerSpan producers) REQUIRES(mutex_);
+  /// The channels are gone, with all that was lent to them.
+  void drop_channels(ProducerSpan producers) REQUIRES(mutex_);
+  /// After something that floats became free: true when the task must be woken to pass it on.
+  bool note_floating() REQUIRES(mutex_);
   const Owned* owner_of(uint32_t producer) const REQUIRES(mutex_);
   bool owns(const Source& source, uint32_t producer) const REQUIRES(mutex_) {
     const Owned* owner = owner_of(producer);
@@ -158,6 +174,8 @@ class GateInbox {
   std::vector<std::shared_ptr<const Source>> take_over(ProducerSpan span,
                                                        const std::shared_ptr<const Source>& source)
       REQUIRES(mutex_);
+  std::vector<std::shared_ptr<const Source>> hand_over_to(const std::shared_ptr<Source>& source,
+                                                          Arrivals* dropped) REQUIRES(mutex_);
   void forget(ProducerSpan span, Arrivals* dropped) REQUIRES(mutex_);
   void forget_end(ProducerSpan span) REQUIRES(mutex_);
   /// Returns what is lost by it, to be reported after the lock.

@@ -137,6 +137,7 @@ PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelRead
   }
   taken.more = !channel->buffers.empty();
   if (taken.more) {
+    taken.more_data = channel->buffers.has_data();
     taken.next_charge = least_charge(*channel);
     if (taken.next_charge > credit_bytes - taken.charged_bytes)
       taken.waiting_bytes = channel->buffers.charge(kFloatingBytesMax);

@@ -87,7 +87,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     uint32_t next_charge = 0;    // Least credit with which it goes on.
     uint64_t waiting_bytes = 0;  // Charges of what is left, when there is not enough credit; about.
     bool more = false;
-    bool ended = false;  // Everything is taken and the producer has ended. Said once.
+    bool more_data = false;  // Not only events.
+    bool ended = false;      // Everything is taken and the producer has ended. Said once.
   };
 
   explicit PartitionQueues(Options options);

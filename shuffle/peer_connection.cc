@@ -201,6 +201,17 @@ Status PeerConnection::on_backlog(std::string_view payload) {
   return Status();
 }
 
+Status PeerConnection::on_credit_back(std::string_view payload) {
+  ASSIGN_OR_RETURN(const std::vector<CreditBack> credits, decode_credit_back(payload));
+  for (const CreditBack& credit : credits) {
+    ASSIGN_OR_RETURN(const Attached* const attached, find(credit.attachment));
+    if (attached == nullptr) continue;
+    RETURN_IF_ERROR(
+        attached->inbox->on_credit_back(*attached->source, credit.producer, credit.bytes));
+  }
+  return Status();
+}
+
 char* PeerConnection::place_for(const FrameHeader& header) {
   const Result<const Attached*> attached = find(header.attachment);
   if (!attached.ok() || *attached == nullptr) return nullptr;
@@ -211,6 +222,7 @@ char* PeerConnection::place_for(const FrameHeader& header) {
 Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload,
                                 BlockRef placed) {
   if (header.kind == FrameKind::kBacklog) return on_backlog(payload);
+  if (header.kind == FrameKind::kCreditBack) return on_credit_back(payload);
   ASSIGN_OR_RETURN(const Attached* const found, find(header.attachment));
   if (found == nullptr) return Status();
   const Attached& attached = *found;

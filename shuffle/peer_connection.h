@@ -79,6 +79,7 @@ class PeerConnection final : public ConnectionHandler,
   char* place_for(const FrameHeader& header);
   Status on_frame(const FrameHeader& header, std::string_view payload, BlockRef placed);
   Status on_backlog(std::string_view payload);
+  Status on_credit_back(std::string_view payload);
   /// Null once it is detached; kDataLoss when it was never there.
   Result<const Attached*> find(uint32_t attachment);
   void wake_gates();

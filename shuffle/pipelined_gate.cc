@@ -56,6 +56,7 @@ bool GateReader::absorb() {
     add(arrived.producer, std::move(arrived.buffer));
   take_all_local();
   for (const ProducerSpan& span : arrivals_.ended) add_ended(span);
+  if (arrivals_.credit_to_grant) grant_credit();
   arrivals_.clear();
   return true;
 }
@@ -100,6 +101,7 @@ bool GateReader::prepare(GateChannel* channel) {
 }
 
 void GateReader::fail(uint32_t producer, const Status& cause) {
+  if (GateChannel* channel = channels_.find(producer)) channel->discard();
   ended_.remove({producer, producer + 1});
   if (failed_.add({producer, producer + 1}) != 0) options_.inbox->fail(producer, cause);
 }
@@ -119,6 +121,12 @@ void GateReader::flush_credit() {
   options_.inbox->add_credit(&credits);
   if (credits.empty()) return;
   options_.return_credit(std::move(credits));
+}
+
+void GateReader::grant_credit() {
+  std::vector<CreditReturn> credits;
+  options_.inbox->add_credit(&credits);
+  if (!credits.empty()) options_.return_credit(std::move(credits));
 }
 
 std::optional<uint32_t> GateReader::next_ready() {

@@ -60,6 +60,8 @@ class GateReader {
   bool prepare(GateChannel* channel);
   void collect_credit(const GateChannel& channel);
   void flush_credit();
+  /// Nothing is returned, but what floats can go to somebody who waits.
+  void grant_credit();
 
   const Options options_;
   GateChannel::Shared shared_;

@@ -142,7 +142,12 @@ Status ServingConnection::on_credit(std::string_view payload) {
       if (channel.credit_bytes > channel.credit_bytes_max) {
         return data_loss(fmt::format("more credit for producer {} than was used", credit.producer));
       }
-      if (channel.next_charge != 0 && channel.next_charge <= channel.credit_bytes) list(&channel);
+      if (channel.listed || channel.in_turn) continue;  // What it does not use goes back then.
+      if (channel.next_charge == 0) {
+        give_back(&channel);
+      } else if (channel.next_charge <= channel.credit_bytes) {
+        list(&channel);
+      }
     }
   }
   pump();
@@ -189,6 +194,7 @@ void ServingConnection::on_closed(const Status& why) {
     }
     with_ends_.clear();
     backlogs_.clear();
+    credits_back_.clear();
   }
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
@@ -276,7 +282,8 @@ void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
 }
 
 bool ServingConnection::has_work() const {
-  return !ready_.empty() || !with_ends_.empty() || !replies_.empty() || !backlogs_.empty();
+  return !ready_.empty() || !with_ends_.empty() || !replies_.empty() || !backlogs_.empty() ||
+         !credits_back_.empty();
 }
 
 void ServingConnection::pump() {
@@ -339,6 +346,7 @@ void ServingConnection::take_turn(Turn* turn) {
   turn->done = true;
   turn->taken = partition.take(channel.queue, channel.reader.get(), turn->credit_bytes, kTurnBytes,
                                &buffers_);
+  size_t data_left = std::ranges::count(buffers_, false, &Buffer::event);
   for (Buffer& buffer : buffers_) {
     FrameHeader header;
     header.payload_bytes = buffer.size;
@@ -352,8 +360,8 @@ void ServingConnection::take_turn(Turn* turn) {
     header.first_element = buffer.first_element;
     header.hash = buffer.hash;
     header.gate = buffer.gate;
-    const bool more = turn->taken.more || &buffer != &buffers_.back();
-    if (more && !buffer.event) header.flags |= kFrameMoreFollows;
+    if (!buffer.event && (--data_left != 0 || turn->taken.more_data))
+      header.flags |= kFrameMoreFollows;
     batch_.add(header, std::move(buffer));
   }
   buffers_.clear();
@@ -379,7 +387,10 @@ void ServingConnection::end_turn(const Turn& turn) {
   if (turn.taken.ended) add_ended(find(channel.reader->id()), channel.producer);
   channel.credit_bytes -=
       turn.taken.charged_bytes;  // Only this thread takes, so there was as much.
-  if (!turn.taken.more) return;
+  if (!turn.taken.more) {
+    if (!channel.listed) give_back(&channel);
+    return;
+  }
   if (turn.taken.next_charge <= channel.credit_bytes) {
     list(&channel);
   } else if (!channel.listed) {
@@ -396,6 +407,14 @@ void ServingConnection::tell_backlog(Channel* channel, uint64_t bytes) {
   backlogs_.push_back({channel->reader->id(), channel->producer, told});
 }
 
+void ServingConnection::give_back(Channel* channel) {
+  const uint32_t own = channel->reader->attachment().credit_bytes;
+  if (channel->credit_bytes <= own) return;
+  const auto bytes = static_cast<uint32_t>(channel->credit_bytes - own);
+  channel->credit_bytes = own;
+  credits_back_.push_back({channel->reader->id(), channel->producer, bytes});
+}
+
 void ServingConnection::take_control(std::string* control) {
   MutexLock lock(mutex_);
   control->swap(replies_);
@@ -406,6 +425,9 @@ void ServingConnection::take_control(std::string* control) {
     served->ended.clear();
   }
   with_ends_.clear();
+  // A backlog that was told later is newer than what was given back.
+  append_credit_back(credits_back_, control);
+  credits_back_.clear();
   append_backlog(backlogs_, control);
   backlogs_.clear();
 }

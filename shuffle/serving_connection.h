@@ -101,6 +101,8 @@ class ServingConnection final : public ConnectionHandler,
   void end_turns();
   void end_turn(const Turn& turn) REQUIRES(mutex_);
   void tell_backlog(Channel* channel, uint64_t bytes) REQUIRES(mutex_);
+  /// Nothing waits in the channel: what it has beyond its own credit is for others.
+  void give_back(Channel* channel) REQUIRES(mutex_);
   void add_ready(const ReaderCall& call) REQUIRES(mutex_);
   void list(Channel* channel) REQUIRES(mutex_);
   void remove(std::unique_ptr<Channel> channel, Dropped* dropped) REQUIRES(mutex_);
@@ -123,8 +125,10 @@ class ServingConnection final : public ConnectionHandler,
   Dropped gone_ GUARDED_BY(mutex_);
   std::vector<uint32_t> with_ends_ GUARDED_BY(mutex_);  // Attachments whose `ended` is not empty.
   std::string replies_ GUARDED_BY(mutex_);
-  std::vector<Backlog> backlogs_ GUARDED_BY(mutex_);  // To be told, of all channels at once.
-  bool sending_ GUARDED_BY(mutex_) = false;           // From gathering to on_sent().
+  // To be told, of all channels at once.
+  std::vector<Backlog> backlogs_ GUARDED_BY(mutex_);
+  std::vector<CreditBack> credits_back_ GUARDED_BY(mutex_);
+  bool sending_ GUARDED_BY(mutex_) = false;  // From gathering to on_sent().
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 

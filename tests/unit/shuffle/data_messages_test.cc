@@ -59,6 +59,10 @@ TEST(DataMessagesTest, OthersReadAsWritten) {
   append_credit({{1, 2, 3}, {4, 5, 6}}, &credit);
   ASSERT_EQ(decode_credit(payload_of(credit))->size(), 2u);
   EXPECT_EQ(decode_credit(payload_of(credit))->at(1).producer, 5u);
+  std::string credit_back;
+  append_credit_back({{1, 2, 3}, {4, 5, 6}}, &credit_back);
+  EXPECT_EQ(FrameHeader::decode(credit_back)->kind, FrameKind::kCreditBack);
+  EXPECT_EQ(decode_credit_back(payload_of(credit_back))->at(1), (CreditBack{4, 5, 6}));
 
   std::string ended;
   append_producers_ended(1, {{0, 3}, {5, 6}}, &ended);
@@ -121,6 +125,8 @@ TEST(DataMessagesTest, SurvivesRandomBytes) {
     (void)decode_attach(bytes).ok();
     (void)decode_attach_reply(bytes).ok();
     (void)decode_credit(bytes).ok();
+    (void)decode_backlog(bytes).ok();
+    (void)decode_credit_back(bytes).ok();
     (void)decode_producers_ended(bytes).ok();
     EXPECT_FALSE(decode_hello(bytes).ok());
   }

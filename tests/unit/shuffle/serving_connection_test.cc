@@ -17,6 +17,9 @@ class RawConsumer final : public ConnectionHandler {
     return reader_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
       if (header.kind == FrameKind::kBacklog) {
         backlogs.push_back(*decode_backlog(payload));
+      } else if (header.kind == FrameKind::kCreditBack) {
+        const auto credits = decode_credit_back(payload).value();
+        for (const CreditBack& credit : credits) credit_back += credit.bytes;
       } else {
         frames.push_back(header);
         bytes_of_data += payload;
@@ -30,6 +33,7 @@ class RawConsumer final : public ConnectionHandler {
   std::vector<FrameHeader> frames;
   std::vector<std::vector<Backlog>> backlogs;
   std::string bytes_of_data;
+  uint64_t credit_back = 0;
   bool closed = false;
 
  private:
@@ -214,6 +218,71 @@ TEST_F(ServingConnectionTest, TellsWhatWaitsOnceForAllChannelsWithoutCredit) {
   EXPECT_GE(told[0].bytes, 1024u);
   say(credit(4096));  // More than its own: what floats.
   EXPECT_FALSE(consumer_->closed);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, SaysThatMoreFollowsOnlyWhereDataDoes) {
+  auto partition = this->partition();
+  const auto write = [&] {
+    partition->begin_record(0, INT64_MIN).write("x", 1);
+    partition->end_record();
+  };
+  const auto event = [&] { partition->broadcast_event(ElementKind::kWatermark, "12345678"); };
+  write();
+  event();
+  event();
+  write();
+  event();
+  // More than one turn takes, and so does the end of it.
+  for (int i = 0; i < 2000; ++i) event();
+  say(hello() + attach(1024));
+  ASSERT_EQ(consumer_->frames.size(), 2005u);
+  EXPECT_EQ(consumer_->frames[0].flags, kFrameMoreFollows);
+  EXPECT_EQ(consumer_->frames[3].flags, 0);
+  for (const FrameHeader& frame : consumer_->frames) {
+    if (frame.kind == FrameKind::kEvent) {
+      ASSERT_EQ(frame.flags, 0);
+    }
+  }
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, GivesBackTheCreditThatItHasNoUseFor) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  const std::string text(2000, 'x');
+  partition->begin_record(0, INT64_MIN).write(text.data(), text.size());
+  partition->end_record();
+  partition->flush();
+  executor_.run_ready();
+  ASSERT_EQ(consumer_->backlogs.size(), 1u);
+  EXPECT_EQ(consumer_->credit_back, 0u);
+  say(credit(1u << 16));
+  EXPECT_EQ(consumer_->bytes_of_data.size(), 2002u);
+  // All but its own.
+  EXPECT_EQ(consumer_->credit_back, 512 + (1u << 16) - charged() - 512);
+  // And so does what comes when nothing waits any more.
+  const auto in_use = static_cast<uint32_t>(charged());
+  say(credit(in_use));
+  EXPECT_EQ(consumer_->credit_back, 1u << 16);
+  EXPECT_FALSE(consumer_->closed);
+  partition->release();
+}
+
+TEST_F(ServingConnectionTest, KeepsTheCreditThatItWaitsFor) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  for (int i = 0; i < 3; ++i) {
+    const std::string text(2000, 'x');
+    partition->begin_record(0, INT64_MIN).write(text.data(), text.size());
+    partition->end_record();
+  }
+  partition->flush();
+  executor_.run_ready();
+  while (consumer_->bytes_of_data.size() < 3 * 2002u) {
+    EXPECT_EQ(consumer_->credit_back, 0u);
+    say(credit(512));
+  }
   partition->release();
 }
 
