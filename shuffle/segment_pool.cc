@@ -4,6 +4,7 @@
 #include <new>
 
 #include "runtime/base/check.h"
+#include "shuffle/poison.h"
 
 namespace freshet {
 
@@ -31,12 +32,15 @@ SegmentPool::SegmentPool(uint64_t bytes) {
   if (count == 0) return;
   memory_.reset(static_cast<char*>(::operator new(count* kLargeBlockBytes, kAlignment)));
   total_bytes_ = count * kLargeBlockBytes;
+  poison(memory_.get(), total_bytes_);
   segments_.resize(count);
   free_segments_.reserve(count);
   for (uint64_t i = count; i-- > 0;) free_segments_.push_back(static_cast<uint32_t>(i));
 }
 
-SegmentPool::~SegmentPool() = default;
+SegmentPool::~SegmentPool() {
+  if (memory_) unpoison(memory_.get(), total_bytes_);  // Whoever has it next knows nothing of it.
+}
 
 SegmentPool::SizeList& SegmentPool::list_of(uint32_t block_bytes) {
   if (block_bytes == kSmallBlockBytes) return lists_[0];
@@ -96,7 +100,9 @@ Block* SegmentPool::allocate(uint32_t block_bytes) {
   const int block = std::countr_zero(segment.free_blocks);
   segment.free_blocks &= segment.free_blocks - 1;
   if (segment.free_blocks == 0) unlink(index);
-  return &segment.blocks[static_cast<size_t>(block)];
+  Block* const allocated = &segment.blocks[static_cast<size_t>(block)];
+  unpoison(allocated->data_, block_bytes);
+  return allocated;
 }
 
 void SegmentPool::free(Block* block) {
@@ -107,6 +113,7 @@ void SegmentPool::free(Block* block) {
   Segment& segment = segments_[index];
   const uint64_t bit = uint64_t{1} << (block - segment.blocks.get());
   CHECK((segment.free_blocks & bit) == 0);
+  poison(block->data_, block->capacity_);
   if (segment.free_blocks == 0) link(static_cast<uint32_t>(index));
   segment.free_blocks |= bit;
   if (--blocks_held_ == 0) last = std::move(self_);

@@ -77,5 +77,28 @@ TEST(SegmentPoolTest, GivesEachByteToOneHolderUnderRandomUse) {
   EXPECT_EQ(pool.free_bytes(), pool.total_bytes());
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+TEST(SegmentPoolDeathTest, SanitizerReportsWhoUsesABlockThatIsFree) {
+  auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
+  for (const uint32_t bytes : {kSmallBlockBytes, kMediumBlockBytes, kLargeBlockBytes}) {
+    Block* block = pool->allocate(bytes);
+    volatile char* const data = block->data();
+    data[0] = 1;
+    data[bytes - 1] = 1;
+    pool->free(block);
+    EXPECT_DEATH(data[0] = 2, "use-after-poison");
+    EXPECT_DEATH((void)data[bytes - 1], "use-after-poison");
+  }
+}
+
+TEST(SegmentPoolDeathTest, SanitizerReportsWhoWritesBehindABlock) {
+  auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
+  Block* block = pool->allocate(kSmallBlockBytes);
+  volatile char* const data = block->data();
+  EXPECT_DEATH(data[kSmallBlockBytes] = 1, "use-after-poison");
+  pool->free(block);
+}
+#endif
+
 }  // namespace
 }  // namespace freshet
