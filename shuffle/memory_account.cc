@@ -9,4 +9,10 @@ void MemoryAccount::give_back(uint64_t bytes, bool owed) {
   if (!closed_.load() && wake_) wake_();
 }
 
+void MemoryAccount::on_shares_changed() {
+  // With less, too, there is something to do: what is open may be too large now.
+  if (!waited_for_.exchange(false)) return;
+  if (!closed_.load() && wake_) wake_();
+}
+
 }  // namespace freshet

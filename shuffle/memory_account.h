@@ -13,11 +13,12 @@ namespace freshet {
 /// What the blocks of one partition hold of its budget, and how many are overdraft: handed over
 /// though they came from the heap, because the pool was empty. raise_budget() belongs to one
 /// thread; the rest is thread-safe, without locks.
-class MemoryAccount {
+class MemoryAccount final : public MemoryShares::Watcher {
  public:
   /// The budget is what is guaranteed and the present share of the extra. `shares` may be null:
   /// then it is all of it. `wake` is called, on the thread that gives memory back, when available()
-  /// was found false and has become true again.
+  /// was found false and has become true again; and, if the account watches the shares, when it was
+  /// found false and the budget has changed.
   MemoryAccount(MemoryClaim claim, std::shared_ptr<const MemoryShares> shares,
                 std::function<void()> wake)
       : claim_(claim), shares_(std::move(shares)), wake_(std::move(wake)) {}
@@ -29,6 +30,8 @@ class MemoryAccount {
 
   /// The end of what was charged, and perhaps owed.
   void give_back(uint64_t bytes, bool owed);
+
+  void on_shares_changed() override;
 
   /// True while less than the budget is held, and no overdraft.
   bool available() const {

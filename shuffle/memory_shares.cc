@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "shuffle/segment_pool.h"
 
@@ -29,11 +30,32 @@ ReceiveMemory receive_memory(uint64_t channels, uint64_t budget_bytes) {
 
 }  // namespace
 
-void MemoryShares::divide() {
+std::vector<std::shared_ptr<MemoryShares::Watcher>> MemoryShares::divide() {
   uint64_t parts = kParts;
   const uint64_t left = total_bytes_ > guaranteed_bytes_ ? total_bytes_ - guaranteed_bytes_ : 0;
   if (extra_bytes_max_ > left) parts = left / (extra_bytes_max_ / kParts + 1);
-  parts_.store(parts, std::memory_order_relaxed);
+  std::vector<std::shared_ptr<Watcher>> told;
+  if (parts_.exchange(parts) == parts) return told;
+  told.reserve(watchers_.size());
+  for (const auto& [id, watcher] : watchers_) {
+    if (auto alive = watcher.lock()) told.push_back(std::move(alive));
+  }
+  return told;
+}
+
+void MemoryShares::tell(const std::vector<std::shared_ptr<Watcher>>& watchers) {
+  for (const auto& watcher : watchers) watcher->on_shares_changed();
+}
+
+uint64_t MemoryShares::watch(std::weak_ptr<Watcher> watcher) {
+  MutexLock lock(mutex_);
+  watchers_.emplace(next_watcher_, std::move(watcher));
+  return next_watcher_++;
+}
+
+void MemoryShares::unwatch(uint64_t id) {
+  MutexLock lock(mutex_);
+  watchers_.erase(id);
 }
 
 Status MemoryShares::add(const JobId& job, uint64_t guaranteed_bytes) {
@@ -61,38 +83,54 @@ void MemoryShares::remove(const JobId& job, uint64_t guaranteed_bytes) {
 }
 
 Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
-  MutexLock lock(mutex_);
-  RETURN_IF_ERROR(add(job, claim.guaranteed_bytes));
-  extra_bytes_max_ += claim.extra_bytes_max;
-  divide();
+  std::vector<std::shared_ptr<Watcher>> told;
+  {
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(add(job, claim.guaranteed_bytes));
+    extra_bytes_max_ += claim.extra_bytes_max;
+    told = divide();
+  }
+  tell(told);
   return Status();
 }
 
 Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t channels,
                                                     uint64_t gate_budget_bytes) {
-  MutexLock lock(mutex_);
-  const uint64_t half = total_bytes_ / 2;
-  const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
-  const ReceiveMemory memory =
-      receive_memory(channels, std::min(gate_budget_bytes, left / kReceivePoolShare));
-  RETURN_IF_ERROR(add(job, memory.reserved_bytes));
-  received_bytes_ += memory.reserved_bytes;
-  divide();
+  ReceiveMemory memory;
+  std::vector<std::shared_ptr<Watcher>> told;
+  {
+    MutexLock lock(mutex_);
+    const uint64_t half = total_bytes_ / 2;
+    const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
+    memory = receive_memory(channels, std::min(gate_budget_bytes, left / kReceivePoolShare));
+    RETURN_IF_ERROR(add(job, memory.reserved_bytes));
+    received_bytes_ += memory.reserved_bytes;
+    told = divide();
+  }
+  tell(told);
   return memory;
 }
 
 void MemoryShares::give_back(const JobId& job, const MemoryClaim& claim) {
-  MutexLock lock(mutex_);
-  remove(job, claim.guaranteed_bytes);
-  extra_bytes_max_ -= claim.extra_bytes_max;
-  divide();
+  std::vector<std::shared_ptr<Watcher>> told;
+  {
+    MutexLock lock(mutex_);
+    remove(job, claim.guaranteed_bytes);
+    extra_bytes_max_ -= claim.extra_bytes_max;
+    told = divide();
+  }
+  tell(told);
 }
 
 void MemoryShares::give_back(const JobId& job, const ReceiveMemory& memory) {
-  MutexLock lock(mutex_);
-  remove(job, memory.reserved_bytes);
-  received_bytes_ -= memory.reserved_bytes;
-  divide();
+  std::vector<std::shared_ptr<Watcher>> told;
+  {
+    MutexLock lock(mutex_);
+    remove(job, memory.reserved_bytes);
+    received_bytes_ -= memory.reserved_bytes;
+    told = divide();
+  }
+  tell(told);
 }
 
 bool MemoryShares::is_empty() const {

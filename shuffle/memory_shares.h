@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <vector>
 
 #include "runtime/base/ids.h"
 #include "runtime/base/mutex.h"
@@ -33,9 +35,17 @@ struct ReceiveMemory {
 ///
 /// (the redistribution of Flink's NetworkBufferPool, in bytes).
 ///
+/// Whoever watches is told after each change of the shares, on the thread that made it.
+///
 /// Thread-safe, one lock, under which nothing is called; extra_bytes() takes none.
 class MemoryShares {
  public:
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    virtual void on_shares_changed() = 0;
+  };
+
   explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) {}
 
   /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
@@ -53,8 +63,12 @@ class MemoryShares {
 
   /// The present share of a claim with that much extra.
   uint64_t extra_bytes(uint64_t extra_bytes_max) const {
-    return extra_bytes_max / kParts * parts_.load(std::memory_order_relaxed);
+    return extra_bytes_max / kParts * parts_.load();
   }
+
+  /// Until unwatch(), with the number that is returned, or the end of `watcher`.
+  uint64_t watch(std::weak_ptr<Watcher> watcher);
+  void unwatch(uint64_t id);
 
   bool is_empty() const;
 
@@ -63,7 +77,9 @@ class MemoryShares {
 
   Status add(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
   void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
-  void divide() REQUIRES(mutex_);
+  /// Returns whom to tell, after the lock.
+  std::vector<std::shared_ptr<Watcher>> divide() REQUIRES(mutex_);
+  static void tell(const std::vector<std::shared_ptr<Watcher>>& watchers);
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> parts_{kParts};
@@ -73,6 +89,8 @@ class MemoryShares {
   uint64_t guaranteed_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
   uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::weak_ptr<Watcher>> watchers_ GUARDED_BY(mutex_);
+  uint64_t next_watcher_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace freshet

@@ -20,7 +20,7 @@ class PipelinedPartition final : public ResultPartition {
     std::shared_ptr<SegmentPool> pool;
     std::shared_ptr<DatasetIndex> index;
     MemoryClaim claim;
-    std::shared_ptr<const MemoryShares> shares;
+    std::shared_ptr<MemoryShares> shares;
     std::function<void()> on_release;
     uint64_t overdraft_bytes_max = 0;  // Beyond the budget, before anything is spilled.
     FileSystem* files = nullptr;       // Null: nothing is spilled.
@@ -71,6 +71,7 @@ class PipelinedPartition final : public ResultPartition {
   const Context context_;
   const uint32_t subpartitions_;
   const std::shared_ptr<MemoryAccount> account_;
+  uint64_t watcher_ = 0;  // Of the shares, while it is not released.
   const std::shared_ptr<PartitionQueues> queues_;
   ChannelWriter::Shared shared_;
   SparseArray<ChannelWriter> channels_;

@@ -114,5 +114,52 @@ TEST(MemorySharesTest, WakesAnAccountWhoseShareGrewWhenSomethingComesBack) {
   EXPECT_TRUE(account.available());
 }
 
+TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
+  auto shares = std::make_shared<MemoryShares>(8 * kMiB);
+  const MemoryClaim claim{kMiB, 6 * kMiB}, small{kMiB, 0}, large{kMiB, 700 * kMiB};
+  ASSERT_TRUE(shares->reserve(kJob, claim).ok());
+  int woken = 0;
+  auto account = std::make_shared<MemoryAccount>(claim, shares, [&] { ++woken; });
+  const uint64_t id = shares->watch(account);
+  ASSERT_TRUE(shares->reserve(kJob, large).ok());
+  EXPECT_EQ(woken, 0);  // It does not wait.
+  shares->give_back(kJob, large);
+  account->charge(7 * kMiB);
+  ASSERT_FALSE(account->available());
+  ASSERT_TRUE(shares->reserve(kOther, small).ok());
+  EXPECT_EQ(woken, 0);  // There is enough for both.
+  ASSERT_TRUE(shares->reserve(kJob, large).ok());
+  EXPECT_EQ(woken, 1);
+  const auto gate = shares->reserve_receive(kOther, 1, kMiB);
+  EXPECT_EQ(woken, 1);  // It has not said that it waits again.
+  ASSERT_FALSE(account->available());
+  shares->give_back(kOther, *gate);
+  EXPECT_EQ(woken, 2);
+  ASSERT_FALSE(account->available());
+  shares->unwatch(id);
+  shares->give_back(kJob, large);
+  EXPECT_EQ(woken, 2);
+  shares->give_back(kJob, claim);
+  shares->give_back(kOther, small);
+  EXPECT_TRUE(shares->is_empty());
+}
+
+TEST(MemorySharesTest, WakesNobodyWhoIsClosedOrGone) {
+  auto shares = std::make_shared<MemoryShares>(8 * kMiB);
+  int woken = 0;
+  auto account =
+      std::make_shared<MemoryAccount>(MemoryClaim{0, 4 * kMiB}, shares, [&] { ++woken; });
+  auto gone = std::make_shared<MemoryAccount>(MemoryClaim{0, 4 * kMiB}, shares, [&] { ++woken; });
+  for (const auto& one : {account, gone}) {
+    shares->watch(one);
+    one->charge(4 * kMiB);
+    EXPECT_FALSE(one->available());
+  }
+  account->close();
+  gone = nullptr;
+  ASSERT_TRUE(shares->reserve(kJob, {0, 700 * kMiB}).ok());
+  EXPECT_EQ(woken, 0);
+}
+
 }  // namespace
 }  // namespace freshet

@@ -70,55 +70,106 @@ TEST_F(PartitionMemoryTest, StaysAvailableWhateverManyChannelsHaveOpen) {
   partition->release();
 }
 
-TEST_F(PartitionMemoryTest, GoesOnWithoutAnyFlushWhenItsShareBecomesLess) {
-  ShuffleEnvironment::Options options;
-  options.task_manager = TaskManagerId{2};
-  options.bind = Address{"127.0.0.1", 0};
-  options.pool_bytes = 16u << 20;
-  const auto environment = *ShuffleEnvironment::create(options, transport_);
-  ResultPartition::Options wide;
-  wide.subpartitions = 8;
-  wide.wake = [this] { ++woken_; };
-  const auto partition = *environment->create_partition(wide);
-  std::vector<std::shared_ptr<InputGate>> gates;
-  for (uint32_t s = 0; s < 8; ++s) {
-    InputGate::Options gate;
-    gate.subpartition = s;
-    gate.consumer = AttemptId{{}, SubtaskId{VertexId{1}, s}, 0};
-    gate.locations = {{TaskManagerId{2}, {}}};
-    gate.producers = {{0, 1, 0, 0}};
-    gates.push_back(*environment->create_gate(gate));
+/// A partition that only its consumers' reading and its own blocks make available again: nobody
+/// flushes.
+class ShrinkingShareTest : public PartitionMemoryTest {
+ protected:
+  ShrinkingShareTest() {
+    ShuffleEnvironment::Options options;
+    options.task_manager = TaskManagerId{2};
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = 16u << 20;
+    shared_ = *ShuffleEnvironment::create(options, transport_);
+    ResultPartition::Options wide;
+    wide.subpartitions = 8;
+    wide.wake = [this] { ++woken_; };
+    partition_ = *shared_->create_partition(wide);
+    for (uint32_t s = 0; s < 8; ++s) {
+      InputGate::Options gate;
+      gate.subpartition = s;
+      gate.consumer = AttemptId{{}, SubtaskId{VertexId{1}, s}, 0};
+      gate.locations = {{TaskManagerId{2}, {}}};
+      gate.producers = {{0, 1, 0, 0}};
+      gates_.push_back(*shared_->create_gate(gate));
+    }
+    for (int round = 0; round < 100; ++round) {
+      write_to_each();
+      read_all();
+    }
   }
-  const auto read_all = [&] {
-    for (const auto& gate : gates) {
+  ~ShrinkingShareTest() override {
+    for (const auto& gate : gates_) gate->release();
+    release_others();
+    partition_->release();
+    EXPECT_EQ(shared_->free_bytes(), shared_->total_bytes());
+    shared_->shut_down();
+    executor_.run_ready();
+  }
+
+  void write_to_each() {
+    for (uint32_t s = 0; s < 8; ++s) write(*partition_, s, 3000);
+  }
+
+  void read_all() {
+    for (const auto& gate : gates_) {
       while (const auto producer = gate->next_ready()) gate->take_from(*producer);
     }
-  };
-  for (int round = 0; round < 100; ++round) {
-    for (uint32_t s = 0; s < 8; ++s) write(*partition, s, 3000);
-    read_all();
   }
-  std::vector<std::shared_ptr<ResultPartition>> others;
-  for (uint32_t producer = 1; producer <= 400; ++producer) {
-    ResultPartition::Options other;
-    other.dataset = DatasetId{1};
-    other.producer = producer;
-    other.subpartitions = 31;
-    others.push_back(*environment->create_partition(other));
+
+  void add_others() {
+    for (uint32_t producer = 1; producer <= 400; ++producer) {
+      ResultPartition::Options other;
+      other.dataset = DatasetId{1};
+      other.producer = producer;
+      other.subpartitions = 31;
+      others_.push_back(*shared_->create_partition(other));
+    }
   }
+
+  void release_others() {
+    for (const auto& other : others_) other->release();
+    others_.clear();
+  }
+
+  /// As a task that may not go on does before it waits.
+  bool waits() {
+    return !partition_->available() && !partition_->pay_back() && !partition_->available();
+  }
+
+  std::unique_ptr<ShuffleEnvironment> shared_;
+  std::shared_ptr<ResultPartition> partition_;
+  std::vector<std::shared_ptr<InputGate>> gates_;
+  std::vector<std::shared_ptr<ResultPartition>> others_;
+};
+
+TEST_F(ShrinkingShareTest, GoesOnWhenItsShareBecomesLessBeforeItWaits) {
+  add_others();
   read_all();
-  ASSERT_FALSE(partition->available());  // Its open blocks alone hold more than it may now.
-  EXPECT_FALSE(partition->pay_back());
-  EXPECT_FALSE(partition->available());  // Now it waits.
+  ASSERT_TRUE(waits());  // Its open blocks alone held more than it may now.
   read_all();
   EXPECT_EQ(woken_, 1);
-  EXPECT_TRUE(partition->available());
-  for (const auto& gate : gates) gate->release();
-  for (const auto& other : others) other->release();
-  partition->release();
-  EXPECT_EQ(environment->free_bytes(), environment->total_bytes());
-  environment->shut_down();
-  executor_.run_ready();
+  EXPECT_TRUE(partition_->available());
+}
+
+TEST_F(ShrinkingShareTest, GoesOnWhenItsShareBecomesLessWhileItWaits) {
+  while (partition_->available()) write_to_each();
+  ASSERT_TRUE(waits());
+  EXPECT_EQ(woken_, 0);
+  add_others();
+  EXPECT_EQ(woken_, 1);  // To close what is too large now.
+  ASSERT_TRUE(waits());
+  read_all();
+  EXPECT_EQ(woken_, 2);
+  EXPECT_TRUE(partition_->available());
+}
+
+TEST_F(ShrinkingShareTest, GoesOnWhenItsShareGrowsAgain) {
+  while (partition_->available()) write_to_each();
+  add_others();
+  ASSERT_TRUE(waits());
+  woken_ = 0;
+  release_others();
+  EXPECT_GE(woken_, 1);
 }
 
 TEST_F(PartitionMemoryTest, HoldsOneBlockForAllWhoGetTheSame) {
