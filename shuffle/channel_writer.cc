@@ -110,7 +110,7 @@ void ChannelWriter::begin_record(EpochMillis timestamp, Encoder* encoder) {
   reserved_ = header_bytes(timestamp);
   const size_t least = reserved_ + std::max<size_t>(shared_.fixed_record_size, 1);
   if (room() < least) {
-    encoder->start(nullptr, nullptr);
+    encoder->start(open_.cursor, open_.cursor);
     return;
   }
   encoder->start(open_.cursor + reserved_, block_->data() + block_->capacity());

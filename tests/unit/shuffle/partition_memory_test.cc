@@ -172,6 +172,17 @@ TEST_F(ShrinkingShareTest, GoesOnWhenItsShareGrowsAgain) {
   EXPECT_GE(woken_, 1);
 }
 
+TEST_F(PartitionMemoryTest, TakesARecordOfNothingWhereverABlockEnds) {
+  auto partition = this->partition(0, 1);
+  for (size_t size = 495; size < 512; ++size) {
+    write(*partition, 0, size);
+    for (int i = 0; i < 20; ++i) write(*partition, 0, 0);
+    partition->flush();
+  }
+  EXPECT_EQ(partition->positions(), (std::vector<ChannelPosition>{{0, 17 * 21, 0}}));
+  partition->release();
+}
+
 TEST_F(PartitionMemoryTest, HoldsOneBlockForAllWhoGetTheSame) {
   auto partition = this->partition(0, 100);
   partition->write_to_all();
