@@ -68,19 +68,18 @@ void FrameHeader::encode_to(char* out) const {
 
 namespace {
 
-Status check_size(uint32_t payload_bytes) {
-  if (payload_bytes <= kFramePayloadBytesMax) return Status();
+Status check_size(uint32_t payload_bytes, uint32_t payload_bytes_max) {
+  if (payload_bytes <= payload_bytes_max) return Status();
   return data_loss(fmt::format("a frame with a payload of {} bytes; at most {} are allowed",
-                               payload_bytes, kFramePayloadBytesMax));
+                               payload_bytes, payload_bytes_max));
 }
 
-/// Garbage shows in its first bytes: what is too short to be a header must not keep a connection.
-Status check_start(std::string_view part) {
-  uint32_t payload_bytes = 0;
-  if (part.size() < sizeof(payload_bytes)) return Status();
-  const char* in = part.data();
-  get(in, payload_bytes);
-  return check_size(payload_bytes);
+Status check_opening(const FrameHeader& header) {
+  if (header.kind != FrameKind::kHello) {
+    return data_loss(
+        fmt::format("a stream that begins with {} instead of hello", to_string(header.kind)));
+  }
+  return check_size(header.payload_bytes, kHelloBytesMax);
 }
 
 }  // namespace
@@ -104,7 +103,8 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   get(in, header.first_element);
   get(in, header.hash);
   get(in, header.gate);
-  if (Status size = check_size(header.payload_bytes); !size.ok()) return size;
+  if (Status size = check_size(header.payload_bytes, kFramePayloadBytesMax); !size.ok())
+    return size;
   if (kind < static_cast<uint8_t>(FrameKind::kData) ||
       kind > static_cast<uint8_t>(FrameKind::kCreditBack)) {
     return data_loss(fmt::format("a frame of unknown kind {}", kind));
@@ -114,6 +114,15 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   }
   header.kind = static_cast<FrameKind>(kind);
   return header;
+}
+
+/// Garbage shows in its first bytes: what is too short to be a header must not keep a connection.
+Status FrameReader::check_start(std::string_view part) const {
+  uint32_t payload_bytes = 0;
+  if (part.size() < sizeof(payload_bytes)) return Status();
+  const char* in = part.data();
+  get(in, payload_bytes);
+  return check_size(payload_bytes, opened_ ? kFramePayloadBytesMax : kHelloBytesMax);
 }
 
 bool FrameReader::next_header(std::string_view& rest) {
@@ -138,6 +147,8 @@ bool FrameReader::next_header(std::string_view& rest) {
     failure_ = decoded.status();
     return false;
   }
+  if (!opened_) failure_ = check_opening(*decoded);
+  if (!failure_.ok()) return false;
   header_ = *decoded;
   has_header_ = true;
   kept_.clear();
@@ -179,6 +190,7 @@ std::span<char> FrameReader::next_place() const {
 }
 
 void FrameReader::release_payload() {
+  opened_ = true;
   has_header_ = false;
   asked_for_place_ = false;
   place_ = nullptr;

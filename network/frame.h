@@ -83,6 +83,11 @@ struct FrameHeader {
   static Result<FrameHeader> decode(std::string_view bytes);
 };
 
+/// What the first frame of a stream may be. A stranger must say who it is before anything of it is
+/// worth memory; whom we called is none.
+enum class FrameOpening : uint8_t { kHello, kAny };
+inline constexpr uint32_t kHelloBytesMax = 16u << 10;
+
 /// A cut payload of which this much is missing may be read into a place of its own.
 inline constexpr size_t kFramePlacedBytesMin = 2u << 10;
 
@@ -90,6 +95,9 @@ inline constexpr size_t kFramePlacedBytesMin = 2u << 10;
 /// that error.
 class FrameReader {
  public:
+  explicit FrameReader(FrameOpening opening = FrameOpening::kHello)
+      : opened_(opening == FrameOpening::kAny) {}
+
   /// Gives each frame that `bytes` completes to `sink(const FrameHeader&, std::string_view payload)
   /// -> Status`. The payload is contiguous and valid during the call only; it is copied only when
   /// it was cut. Stops at the first error.
@@ -123,10 +131,12 @@ class FrameReader {
   // Both take bytes from the front of `rest`. False when they need more of them, or it failed.
   bool next_header(std::string_view& rest);
   bool next_payload(std::string_view& rest, std::string_view& payload);
+  Status check_start(std::string_view part) const;
   /// True once for a payload of which only `available` bytes came.
   bool wants_place(size_t available);
   void release_payload();
 
+  bool opened_;  // No opening, or it was read.
   bool has_header_ = false;
   bool asked_for_place_ = false;
   FrameHeader header_;  // Of the frame under way, once has_header_.

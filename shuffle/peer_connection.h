@@ -91,7 +91,7 @@ class PeerConnection final : public ConnectionHandler,
   Duration pause_;
   bool by_unix_;         // The attempt under way.
   Status unix_failure_;  // Why the Unix socket is not used.
-  FrameReader frames_;
+  FrameReader frames_{FrameOpening::kAny};
   BlockRef placed_;  // Of the payload that frames_ has in the works.
   // Of attached_, found before; dropped when something was detached. With woken_, the connection's
   // thread's.

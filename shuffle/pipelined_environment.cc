@@ -32,6 +32,7 @@ MemoryClaim partition_claim(uint64_t subpartitions) {
 
 void DataConnections::accept(std::shared_ptr<Connection> connection) {
   std::shared_ptr<ServingConnection> serving;
+  std::shared_ptr<ServingConnection> oldest;
   bool refused = false;
   {
     MutexLock lock(mutex_);
@@ -46,8 +47,10 @@ void DataConnections::accept(std::shared_ptr<Connection> connection) {
     if (!refused) {
       serving_.emplace(id, serving);
       await_hello(serving);
+      oldest = make_room_for(serving);
     }
   }
+  if (oldest) oldest->close_unless_greeted();
   serving->start();
   if (refused) serving->close();
 }
@@ -58,6 +61,17 @@ void DataConnections::await_hello(const std::shared_ptr<ServingConnection>& serv
                             [weak = std::weak_ptr(serving)] {
                               if (const auto strong = weak.lock()) strong->close_unless_greeted();
                             });
+}
+
+std::shared_ptr<ServingConnection> DataConnections::make_room_for(
+    const std::shared_ptr<ServingConnection>& serving) {
+  std::shared_ptr<ServingConnection> oldest;
+  if (newest_.size() == kDataStrangersMax) {
+    oldest = newest_.front().lock();
+    newest_.pop_front();
+  }
+  newest_.push_back(serving);
+  return oldest;
 }
 
 std::shared_ptr<PeerConnection> DataConnections::peer_for(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -14,6 +15,9 @@
 #include "shuffle/shuffle_environment.h"
 
 namespace freshet {
+
+/// Connections that did not say who they are yet; above it the oldest are closed.
+inline constexpr size_t kDataStrangersMax = 256;
 
 /// The connections of an environment. Kept by them too: they may close after the environment went.
 ///
@@ -40,6 +44,9 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
  private:
   std::shared_ptr<PeerConnection> peer_for(const InputGate::ProducerLocation& location);
   void await_hello(const std::shared_ptr<ServingConnection>& serving) REQUIRES(mutex_);
+  /// Whom to close for `serving`, unless it has said who it is; may be null.
+  std::shared_ptr<ServingConnection> make_room_for(
+      const std::shared_ptr<ServingConnection>& serving) REQUIRES(mutex_);
   void forget(TaskManagerId task_manager, const PeerConnection* peer);
   void forget(uint64_t serving);
 
@@ -55,6 +62,8 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
   std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers_ GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<ServingConnection>> serving_ GUARDED_BY(mutex_);
   uint64_t next_serving_ GUARDED_BY(mutex_) = 0;
+  // The last that came. Every stranger is among them.
+  std::deque<std::weak_ptr<ServingConnection>> newest_ GUARDED_BY(mutex_);
   bool shut_down_ GUARDED_BY(mutex_) = false;
 };
 

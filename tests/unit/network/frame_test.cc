@@ -29,7 +29,7 @@ std::string encode(const FrameHeader& header) {
 /// Frames of all kinds and of sizes around zero.
 std::vector<Frame> some_frames() {
   std::vector<Frame> frames;
-  for (uint8_t kind = 1; kind <= 8; ++kind) {
+  for (uint8_t kind = 1; kind <= 10; ++kind) {
     for (const uint32_t size : {0u, 1u, 39u, 100u}) {
       Frame frame;
       frame.payload = std::string(size, static_cast<char>('a' + kind));
@@ -63,7 +63,7 @@ class Collector {
   const FrameReader& reader() const { return reader_; }
 
  private:
-  FrameReader reader_;
+  FrameReader reader_{FrameOpening::kAny};
   std::vector<Frame> frames_;
 };
 
@@ -97,7 +97,7 @@ TEST(FrameHeaderTest, RefusesWhatIsNotOurs) {
   };
   std::string bytes = encode(FrameHeader{});
   EXPECT_THAT(message(bytes.substr(1)), HasSubstr("39 bytes"));
-  for (const char kind : {0, 10, 127}) {
+  for (const char kind : {0, 11, 127}) {
     bytes[4] = kind;
     EXPECT_THAT(message(bytes), HasSubstr("unknown kind " + std::to_string(kind)));
   }
@@ -140,7 +140,7 @@ TEST(FrameReaderTest, FindsFramesThatComeInPartsOfEverySize) {
 
 TEST(FrameReaderTest, DoesNotCopyAPayloadThatIsWhole) {
   const std::string bytes = encode(some_frames());
-  FrameReader reader;
+  FrameReader reader(FrameOpening::kAny);
   const Status status = reader.on_bytes(bytes, [&](const FrameHeader&, std::string_view payload) {
     EXPECT_TRUE(payload.data() >= bytes.data() &&
                 payload.data() + payload.size() <= bytes.data() + bytes.size());
@@ -187,7 +187,7 @@ class PlacingCollector {
   }
 
   const bool gives_place_;
-  FrameReader reader_;
+  FrameReader reader_{FrameOpening::kAny};
   std::vector<Frame> frames_;
   std::unique_ptr<std::string> place_;
   size_t in_place_ = 0;
@@ -268,7 +268,7 @@ TEST(FrameReaderTest, SeesGarbageThatIsShorterThanAHeader) {
 }
 
 TEST(FrameReaderTest, StopsWhenItsSinkRefuses) {
-  FrameReader reader;
+  FrameReader reader(FrameOpening::kAny);
   int frames = 0;
   const auto sink = [&](const FrameHeader&, std::string_view) {
     return ++frames == 3 ? data_loss("no") : Status();
@@ -276,6 +276,49 @@ TEST(FrameReaderTest, StopsWhenItsSinkRefuses) {
   EXPECT_EQ(reader.on_bytes(encode(some_frames()), sink), data_loss("no"));
   EXPECT_EQ(reader.on_bytes(encode(some_frames()), sink), data_loss("no"));
   EXPECT_EQ(frames, 3);
+}
+
+/// The first error of a stream that begins with this much of a frame.
+Status opening(const FrameHeader& header, size_t bytes = kFrameHeaderBytes) {
+  FrameReader reader;
+  return reader.on_bytes(encode(header).substr(0, bytes), [](const FrameHeader&, std::string_view) {
+    ADD_FAILURE() << "nothing is complete";
+    return Status();
+  });
+}
+
+TEST(FrameReaderTest, RefusesAStrangersFrameByItsHeader) {
+  for (uint8_t kind = 1; kind <= 10; ++kind) {
+    const FrameHeader header{.payload_bytes = 100, .kind = static_cast<FrameKind>(kind)};
+    EXPECT_EQ(opening(header).ok(), header.kind == FrameKind::kHello) << int{kind};
+  }
+  const auto hello_of = [](uint32_t bytes) {
+    return FrameHeader{.payload_bytes = bytes, .kind = FrameKind::kHello};
+  };
+  EXPECT_TRUE(opening(hello_of(kHelloBytesMax)).ok());
+  const Status too_large = opening(hello_of(kHelloBytesMax + 1));
+  EXPECT_EQ(too_large.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(too_large.message(), HasSubstr("at most 16384"));
+  EXPECT_FALSE(opening(hello_of(kHelloBytesMax + 1), 4).ok());  // Its first bytes are enough.
+}
+
+TEST(FrameReaderTest, TakesFramesOfAllKindsBehindTheHello) {
+  std::vector<Frame> frames{{{.payload_bytes = 3, .kind = FrameKind::kHello}, "abc"}};
+  for (const Frame& frame : some_frames()) frames.push_back(frame);
+  Frame large{{.payload_bytes = kFramePayloadBytesMax}, std::string(kFramePayloadBytesMax, 'x')};
+  frames.push_back(large);
+  FrameReader reader;
+  std::vector<Frame> found;
+  for (const char byte : encode(frames)) {
+    ASSERT_TRUE(reader
+                    .on_bytes({&byte, 1},
+                              [&](const FrameHeader& header, std::string_view text) {
+                                found.push_back({header, std::string(text)});
+                                return Status();
+                              })
+                    .ok());
+  }
+  EXPECT_TRUE(found == frames);
 }
 
 TEST(FrameReaderTest, SurvivesGarbage) {

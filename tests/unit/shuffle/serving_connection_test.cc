@@ -37,7 +37,7 @@ class RawConsumer final : public ConnectionHandler {
   bool closed = false;
 
  private:
-  FrameReader reader_;
+  FrameReader reader_{FrameOpening::kAny};
 };
 
 class ServingConnectionTest : public ::testing::Test {
@@ -397,6 +397,35 @@ TEST_F(ServingConnectionTest, ClosesOnAWrongSecret) {
 TEST_F(ServingConnectionTest, ClosesWhenHelloDoesNotComeFirst) {
   say(attach(512));
   EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, ClosesWhoSaysAnythingElseBeforeItIsComplete) {
+  FrameHeader header{.payload_bytes = kFramePayloadBytesMax, .kind = FrameKind::kAttach};
+  std::string start(kFrameHeaderBytes, '\0');
+  header.encode_to(start.data());
+  say(start);
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, ClosesTheOldestOfTooManyStrangers) {
+  constexpr size_t kStrangers = 300;  // More than may be there.
+  say(hello());                       // Not one of them any more.
+  std::vector<std::shared_ptr<RawConsumer>> strangers;
+  std::vector<std::shared_ptr<Connection>> connections;
+  for (size_t i = 0; i < kStrangers; ++i) {
+    strangers.push_back(std::make_shared<RawConsumer>());
+    transport_.connect(environment_->data_address(), 1s, [&](auto connection) {
+      connections.push_back(*connection);
+      connections.back()->start(strangers.back());
+    });
+    executor_.run_ready();
+  }
+  EXPECT_FALSE(consumer_->closed);
+  const size_t open = kDataStrangersMax;
+  for (size_t i = 0; i < kStrangers; ++i)
+    EXPECT_EQ(strangers[i]->closed, i < kStrangers - open) << i;
+  for (const auto& connection : connections) connection->close();
+  executor_.run_ready();
 }
 
 TEST_F(ServingConnectionTest, ClosesOnGarbageAndLives) {
