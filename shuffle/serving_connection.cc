@@ -144,7 +144,7 @@ Status ServingConnection::on_credit(std::string_view payload) {
       }
       if (channel.listed || channel.in_turn) continue;  // What it does not use goes back then.
       if (channel.next_charge == 0) {
-        give_back(&channel);
+        note_spare(channel);
       } else if (channel.next_charge <= channel.credit_bytes) {
         list(&channel);
       }
@@ -194,7 +194,7 @@ void ServingConnection::on_closed(const Status& why) {
     }
     with_ends_.clear();
     backlogs_.clear();
-    credits_back_.clear();
+    with_spare_.clear();
   }
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
@@ -283,7 +283,7 @@ void ServingConnection::channels_lost(uint32_t attachment, const Loss& loss) {
 
 bool ServingConnection::has_work() const {
   return !ready_.empty() || !with_ends_.empty() || !replies_.empty() || !backlogs_.empty() ||
-         !credits_back_.empty();
+         !with_spare_.empty();
 }
 
 void ServingConnection::pump() {
@@ -388,7 +388,7 @@ void ServingConnection::end_turn(const Turn& turn) {
   channel.credit_bytes -=
       turn.taken.charged_bytes;  // Only this thread takes, so there was as much.
   if (!turn.taken.more) {
-    if (!channel.listed) give_back(&channel);
+    if (!channel.listed) note_spare(channel);
     return;
   }
   if (turn.taken.next_charge <= channel.credit_bytes) {
@@ -407,12 +407,27 @@ void ServingConnection::tell_backlog(Channel* channel, uint64_t bytes) {
   backlogs_.push_back({channel->reader->id(), channel->producer, told});
 }
 
-void ServingConnection::give_back(Channel* channel) {
-  const uint32_t own = channel->reader->attachment().credit_bytes;
-  if (channel->credit_bytes <= own) return;
-  const auto bytes = static_cast<uint32_t>(channel->credit_bytes - own);
-  channel->credit_bytes = own;
-  credits_back_.push_back({channel->reader->id(), channel->producer, bytes});
+void ServingConnection::note_spare(const Channel& channel) {
+  const Attachment& attachment = channel.reader->attachment();
+  if (channel.credit_bytes > attachment.credit_bytes)
+    with_spare_.push_back({channel.reader->id(), channel.producer});
+}
+
+std::vector<CreditBack> ServingConnection::take_spare() {
+  std::vector<CreditBack> credits;
+  for (const ChannelKey& key : std::exchange(with_spare_, {})) {
+    Served* const served = find(key.attachment);
+    if (served == nullptr) continue;
+    const auto at = served->channels.find(key.producer);
+    if (at == served->channels.end()) continue;
+    Channel& channel = *at->second;
+    const uint64_t own = channel.reader->attachment().credit_bytes;
+    if (channel.listed || channel.next_charge != 0 || channel.credit_bytes <= own) continue;
+    const auto spare = static_cast<uint32_t>(channel.credit_bytes - own);
+    channel.credit_bytes = own;
+    credits.push_back({key.attachment, key.producer, spare});
+  }
+  return credits;
 }
 
 void ServingConnection::take_control(std::string* control) {
@@ -425,9 +440,8 @@ void ServingConnection::take_control(std::string* control) {
     served->ended.clear();
   }
   with_ends_.clear();
-  // A backlog that was told later is newer than what was given back.
-  append_credit_back(credits_back_, control);
-  credits_back_.clear();
+  // Not before this: what is taken from a channel behind it must also be sent behind it.
+  append_credit_back(take_spare(), control);
   append_backlog(backlogs_, control);
   backlogs_.clear();
 }

@@ -69,6 +69,10 @@ class ServingConnection final : public ConnectionHandler,
     boost::unordered_flat_map<uint32_t, std::unique_ptr<Channel>> channels;
     ProducerSet ended;  // Not sent yet.
   };
+  struct ChannelKey {
+    uint32_t attachment = 0;
+    uint32_t producer = 0;
+  };
   struct Turn {
     Channel* channel = nullptr;
     uint64_t credit_bytes = 0;
@@ -102,7 +106,9 @@ class ServingConnection final : public ConnectionHandler,
   void end_turn(const Turn& turn) REQUIRES(mutex_);
   void tell_backlog(Channel* channel, uint64_t bytes) REQUIRES(mutex_);
   /// Nothing waits in the channel: what it has beyond its own credit is for others.
-  void give_back(Channel* channel) REQUIRES(mutex_);
+  void note_spare(const Channel& channel) REQUIRES(mutex_);
+  /// Takes the spare credit from its channels, if they still have no use for it.
+  std::vector<CreditBack> take_spare() REQUIRES(mutex_);
   void add_ready(const ReaderCall& call) REQUIRES(mutex_);
   void list(Channel* channel) REQUIRES(mutex_);
   void remove(std::unique_ptr<Channel> channel, Dropped* dropped) REQUIRES(mutex_);
@@ -127,8 +133,8 @@ class ServingConnection final : public ConnectionHandler,
   std::string replies_ GUARDED_BY(mutex_);
   // To be told, of all channels at once.
   std::vector<Backlog> backlogs_ GUARDED_BY(mutex_);
-  std::vector<CreditBack> credits_back_ GUARDED_BY(mutex_);
-  bool sending_ GUARDED_BY(mutex_) = false;  // From gathering to on_sent().
+  std::vector<ChannelKey> with_spare_ GUARDED_BY(mutex_);  // May be gone, or need it after all.
+  bool sending_ GUARDED_BY(mutex_) = false;                // From gathering to on_sent().
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 
