@@ -6,18 +6,11 @@
 #include <sstream>
 #include <thread>
 
-#include "network/local_transport.h"
-#include "runtime/api/environment.h"
-#include "runtime/api/in_process_module.h"
-#include "runtime/app/control_client.h"
-#include "runtime/app/job_manager_runner.h"
-#include "runtime/app/task_manager_runner.h"
-#include "runtime/base/hash.h"
 #include "runtime/connectors/collect_sink.h"
 #include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/sequence.h"
 #include "runtime/connectors/text_files.h"
-#include "runtime/graph/job_graph.h"
+#include "tests/integration/thread_cluster.h"
 
 // Whole jobs on all the threads that a local cluster has, in one process and without sockets, so
 // that ThreadSanitizer sees every hand-over between them.
@@ -25,12 +18,14 @@
 namespace freshet {
 namespace {
 
-constexpr uint32_t kParallelism = 4;
+using testing::kParallelism;
+using testing::submission_of;
+using testing::ThreadCluster;
+
 constexpr uint32_t kFiles = 5;
 constexpr uint32_t kLinesPerFile = 600;
 constexpr uint32_t kWordsPerLine = 8;
 constexpr uint32_t kLines = kFiles * kLinesPerFile;
-constexpr const char* kModuleBytes = "stands for a shared object";
 
 struct WordCount {
   std::string word;
@@ -69,88 +64,6 @@ struct OneFailure {
     }
   }
 };
-
-/// A JobManager and TaskManagers, two by default, with two workers each and the slots for one job.
-class ThreadCluster {
- public:
-  explicit ThreadCluster(std::shared_ptr<JobModule> module,
-                         std::vector<std::string> names = {"first", "second"})
-      : slots_(kParallelism / static_cast<uint32_t>(names.size())), transport_(network_) {
-    modules_.add(content_hash(kModuleBytes) + ".so", std::move(module));
-    EXPECT_TRUE(configuration_.set(std::string(config::kWorkerThreads.name), "2").ok());
-    EXPECT_TRUE(configuration_.set(std::string(config::kChannelHash.name), "true").ok());
-    job_manager_ = std::make_unique<JobManagerRunner>(
-        JobManagerRunner::Options{configuration_, kAnyPort, directory() + "/jobmanager"},
-        transport_, *clock_, *files_, nullptr);
-    control_ = job_manager_->start().value();
-    for (const std::string& name : names) add_task_manager(name);
-    client_ = ControlClient::connect({.job_manager = control_, .secret = ""}, transport_, *clock_)
-                  .value();
-  }
-
-  ~ThreadCluster() {
-    client_.reset();
-    task_managers_.clear();
-    job_manager_.reset();
-    EXPECT_TRUE(files_->remove_all(directory()).ok());
-  }
-
-  ControlClient& client() { return *client_; }
-  FileSystem& files() { return *files_; }
-  std::string directory() const { return directory_; }
-
-  /// Waits until the job has ended.
-  JobReport run(const Submission& submission) {
-    EXPECT_TRUE(client_->put_blob(submission.module_hash, kModuleBytes).ok());
-    const JobId job = client_->submit(submission).value();
-    while (true) {
-      JobReport report = client_->get(job).value();
-      if (is_terminal(report.state) && !report.tidying) return report;
-    }
-  }
-
- private:
-  void add_task_manager(const std::string& name) {
-    TaskManagerRunner::Options options;
-    options.configuration = configuration_;
-    options.job_manager = control_;
-    options.bind = kAnyPort;
-    options.name = name;
-    options.state_directory = directory() + "/" + name;
-    options.slots = slots_;
-    task_managers_.push_back(
-        TaskManagerRunner::start(options, transport_, *clock_, *files_, modules_, nullptr).value());
-  }
-
-  const Address kAnyPort{"127.0.0.1", 0};
-  const uint32_t slots_;
-  const std::string directory_ =
-      ::testing::TempDir() + "job_on_threads." + std::to_string(make_system_random()->next());
-  const std::unique_ptr<Clock> clock_ = make_system_clock();
-  const std::unique_ptr<FileSystem> files_ = make_local_file_system();
-  InProcessModuleLoader modules_;
-  Configuration configuration_;
-  ThreadExecutor network_{"network", *clock_};
-  LocalTransport transport_;
-  Address control_;
-  std::unique_ptr<JobManagerRunner> job_manager_;
-  std::vector<std::unique_ptr<TaskManagerRunner>> task_managers_;
-  std::unique_ptr<ControlClient> client_;
-};
-
-Submission submission_of(JobModule& module) {
-  Submission submission;
-  submission.name = "word_count";
-  submission.module_hash = content_hash(kModuleBytes);
-  submission.build.parallelism = kParallelism;
-  submission.build.configuration["source.file.split-size"] = "4 kb";
-  const auto built = module.build(submission.build).value();
-  JobGraphOptions options;
-  options.parallelism = kParallelism;
-  submission.graph = build_job_graph(built->graph(), options).value();
-  submission.fingerprint = fingerprint_of(built->graph());
-  return submission;
-}
 
 /// Runs word count, which emits every update, and expects what the model says.
 JobReport count_words(OneFailure& failure) {
