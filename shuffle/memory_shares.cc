@@ -30,6 +30,10 @@ ReceiveMemory receive_memory(uint64_t channels, uint64_t budget_bytes) {
 
 }  // namespace
 
+uint64_t MemoryShares::least_receive_bytes(uint64_t channels) {
+  return channels * kSmallBlockBytes;
+}
+
 std::vector<std::shared_ptr<MemoryShares::Watcher>> MemoryShares::divide() {
   uint64_t parts = kParts;
   const uint64_t left = total_bytes_ > guaranteed_bytes_ ? total_bytes_ - guaranteed_bytes_ : 0;
@@ -58,21 +62,49 @@ void MemoryShares::unwatch(uint64_t id) {
   watchers_.erase(id);
 }
 
-Status MemoryShares::add(const JobId& job, uint64_t guaranteed_bytes) {
-  uint64_t& of_job = by_job_[job];
-  if (guaranteed_bytes_ + guaranteed_bytes <= total_bytes_) {
-    guaranteed_bytes_ += guaranteed_bytes;
-    of_job += guaranteed_bytes;
-    return Status();
-  }
+uint64_t MemoryShares::expected_of(const JobId& job, uint64_t bytes_max) const {
+  const auto at = expected_.find(job);
+  return at == expected_.end() ? 0 : std::min(at->second, bytes_max);
+}
+
+Status MemoryShares::too_little(const JobId& job, uint64_t needed_bytes) const {
+  const uint64_t segments = (needed_bytes + kLargeBlockBytes - 1) / kLargeBlockBytes;
   const std::string what = fmt::format(
       "memory for buffers: {} bytes are needed, and there are {}; raise "
       "taskmanager.memory.network.size of the TaskManagers, or lower the parallelism",
-      guaranteed_bytes_ + guaranteed_bytes, total_bytes_);
+      segments * kLargeBlockBytes, total_bytes_);
   // What other jobs have comes back when they end.
-  const bool alone = of_job == guaranteed_bytes_;
-  if (of_job == 0) by_job_.erase(job);
+  const auto at = by_job_.find(job);
+  const bool alone = (at == by_job_.end() ? 0 : at->second) == guaranteed_bytes_ &&
+                     expected_of(job, UINT64_MAX) == expected_bytes_;
   return alone ? invalid_argument(what) : resource_exhausted(what);
+}
+
+Status MemoryShares::add(const JobId& job, uint64_t guaranteed_bytes, uint64_t expected_bytes) {
+  const uint64_t expected = expected_of(job, expected_bytes);
+  const uint64_t needed = guaranteed_bytes_ + expected_bytes_ - expected + guaranteed_bytes;
+  if (needed > total_bytes_) return too_little(job, needed);
+  guaranteed_bytes_ += guaranteed_bytes;
+  by_job_[job] += guaranteed_bytes;
+  if (expected == 0) return Status();
+  expected_bytes_ -= expected;
+  expected_[job] -= expected;
+  return Status();
+}
+
+Status MemoryShares::expect(const JobId& job, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  const uint64_t needed = guaranteed_bytes_ + expected_bytes_ + bytes;
+  if (needed > total_bytes_) return too_little(job, needed);
+  expected_bytes_ += bytes;
+  expected_[job] += bytes;
+  return Status();
+}
+
+void MemoryShares::end_expectation(const JobId& job) {
+  MutexLock lock(mutex_);
+  expected_bytes_ -= expected_of(job, UINT64_MAX);
+  expected_.erase(job);
 }
 
 void MemoryShares::remove(const JobId& job, uint64_t guaranteed_bytes) {
@@ -86,7 +118,7 @@ Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
   std::vector<std::shared_ptr<Watcher>> told;
   {
     MutexLock lock(mutex_);
-    RETURN_IF_ERROR(add(job, claim.guaranteed_bytes));
+    RETURN_IF_ERROR(add(job, claim.guaranteed_bytes, claim.guaranteed_bytes));
     extra_bytes_max_ += claim.extra_bytes_max;
     told = divide();
   }
@@ -102,8 +134,13 @@ Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t c
     MutexLock lock(mutex_);
     const uint64_t half = total_bytes_ / 2;
     const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
-    memory = receive_memory(channels, std::min(gate_budget_bytes, left / kReceivePoolShare));
-    RETURN_IF_ERROR(add(job, memory.reserved_bytes));
+    const uint64_t least = least_receive_bytes(channels);
+    // More than the least only of what nobody is guaranteed or about to be.
+    const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least);
+    const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
+    memory = receive_memory(channels,
+                            std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed}));
+    RETURN_IF_ERROR(add(job, memory.reserved_bytes, least));
     received_bytes_ += memory.reserved_bytes;
     told = divide();
   }

@@ -49,14 +49,21 @@ class MemoryShares {
   explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) {}
 
   /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
-  /// have it without the others. Both say how much is needed.
+  /// have it without the others. Both say how much is needed, in all: a pool of that size is
+  /// enough.
   Status reserve(const JobId& job, const MemoryClaim& claim);
 
   /// Receive blocks for a gate with `channels` (not 0) from other processes, as many as
   /// `gate_budget_bytes` allow and half of the pool has, at least kSmallBlockBytes for each
   /// channel. Errors as of reserve().
+  static uint64_t least_receive_bytes(uint64_t channels);
   Result<ReceiveMemory> reserve_receive(const JobId& job, uint64_t channels,
                                         uint64_t gate_budget_bytes);
+
+  /// Keeps `bytes` of what is guaranteed for what the job reserves next. Errors as of reserve().
+  Status expect(const JobId& job, uint64_t bytes);
+  /// What it did not reserve of that is not kept any more.
+  void end_expectation(const JobId& job);
 
   void give_back(const JobId& job, const MemoryClaim& claim);
   void give_back(const JobId& job, const ReceiveMemory& memory);
@@ -75,7 +82,10 @@ class MemoryShares {
  private:
   static constexpr uint64_t kParts = 1024;  // Of what a claim could use; how finely it is divided.
 
-  Status add(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
+  /// Of what is expected of the job, at most `expected_bytes` are meant.
+  Status add(const JobId& job, uint64_t guaranteed_bytes, uint64_t expected_bytes) REQUIRES(mutex_);
+  uint64_t expected_of(const JobId& job, uint64_t bytes_max) const REQUIRES(mutex_);
+  Status too_little(const JobId& job, uint64_t needed_bytes) const REQUIRES(mutex_);
   void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
   /// Returns whom to tell, after the lock.
   std::vector<std::shared_ptr<Watcher>> divide() REQUIRES(mutex_);
@@ -87,6 +97,8 @@ class MemoryShares {
   mutable Mutex mutex_;
   std::map<JobId, uint64_t> by_job_ GUARDED_BY(mutex_);  // Guaranteed.
   uint64_t guaranteed_bytes_ GUARDED_BY(mutex_) = 0;
+  std::map<JobId, uint64_t> expected_ GUARDED_BY(mutex_);  // Beyond that, soon.
+  uint64_t expected_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
   uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, std::weak_ptr<Watcher>> watchers_ GUARDED_BY(mutex_);

@@ -225,13 +225,42 @@ Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
   return partition;
 }
 
-Result<ReceiveMemory> PipelinedEnvironment::reserve_receive(const InputGate::Options& options) {
+uint64_t PipelinedEnvironment::remote_producers(const InputGate::Options& options) const {
   uint64_t remote = 0;
   for (const InputGate::ProducerRange& range : options.producers) {
     const bool known = range.location < options.locations.size();
     if (known && options.locations[range.location].task_manager != options_.task_manager)
       remote += range.end - range.begin;
   }
+  return remote;
+}
+
+uint64_t PipelinedEnvironment::least_bytes(const ResultPartition::Options& options) const {
+  return partition_claim(options.subpartitions).guaranteed_bytes;
+}
+
+uint64_t PipelinedEnvironment::least_bytes(const InputGate::Options& options) const {
+  return MemoryShares::least_receive_bytes(remote_producers(options));
+}
+
+Result<std::unique_ptr<ShuffleEnvironment::Reservation>> PipelinedEnvironment::reserve(
+    const JobId& job, uint64_t bytes) {
+  class Kept final : public Reservation {
+   public:
+    Kept(std::shared_ptr<MemoryShares> shares, const JobId& job)
+        : shares_(std::move(shares)), job_(job) {}
+    ~Kept() override { shares_->end_expectation(job_); }
+
+   private:
+    const std::shared_ptr<MemoryShares> shares_;
+    const JobId job_;
+  };
+  RETURN_IF_ERROR(shares_->expect(job, bytes));
+  return std::unique_ptr<Reservation>(std::make_unique<Kept>(shares_, job));
+}
+
+Result<ReceiveMemory> PipelinedEnvironment::reserve_receive(const InputGate::Options& options) {
+  const uint64_t remote = remote_producers(options);
   // Producers that move to another process later have a small window each.
   if (remote == 0) return ReceiveMemory{kSmallBlockBytes, 0, 0};
   return shares_->reserve_receive(options.job, remote, options_.gate_budget_bytes);

@@ -81,6 +81,9 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   Result<std::shared_ptr<ResultPartition>> create_partition(
       const ResultPartition::Options& options) override;
   Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options& options) override;
+  uint64_t least_bytes(const ResultPartition::Options& options) const override;
+  uint64_t least_bytes(const InputGate::Options& options) const override;
+  Result<std::unique_ptr<Reservation>> reserve(const JobId& job, uint64_t bytes) override;
   uint64_t free_bytes() const override { return pool_->free_bytes(); }
   uint64_t total_bytes() const override { return pool_->total_bytes(); }
   void shut_down() override;
@@ -88,6 +91,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
  private:
   Result<std::unique_ptr<Listener>> listen_on(const Address& address, Transport& transport);
   Result<ReceiveMemory> reserve_receive(const InputGate::Options& options);
+  uint64_t remote_producers(const InputGate::Options& options) const;
 
   const Options options_;
   const std::shared_ptr<SegmentPool> pool_;

@@ -57,6 +57,19 @@ class ShuffleEnvironment {
   /// Producers may not be there yet.
   virtual Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options&) = 0;
 
+  /// Bytes of buffers without which the partition or the gate cannot be.
+  virtual uint64_t least_bytes(const ResultPartition::Options&) const = 0;
+  virtual uint64_t least_bytes(const InputGate::Options&) const = 0;
+
+  /// Keeps so much for what the job creates next, until the reservation goes, which must be before
+  /// the environment; one at a time for each job. So whoever needs several partitions and gates can
+  /// have all of them, or hears how much they need together. Errors as of create_partition().
+  class Reservation {
+   public:
+    virtual ~Reservation() = default;
+  };
+  virtual Result<std::unique_ptr<Reservation>> reserve(const JobId&, uint64_t bytes) = 0;
+
   /// Segments that nobody holds, and all there are.
   virtual uint64_t free_bytes() const = 0;
   virtual uint64_t total_bytes() const = 0;

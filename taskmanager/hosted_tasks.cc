@@ -66,8 +66,25 @@ bool HostedTasks::add(const TaskDeployment& deployment, bool welcome) {
   return false;
 }
 
-void HostedTasks::start(const TaskDeployment& deployment, const JobInformation& job,
-                        std::shared_ptr<const BuiltJob> built) {
+void HostedTasks::start(const std::vector<const TaskDeployment*>& deployments,
+                        const JobInformation& job, const std::shared_ptr<const BuiltJob>& built) {
+  uint64_t bytes = 0;
+  for (const TaskDeployment* deployment : deployments) {
+    if (hosts(deployment->attempt))
+      bytes += least_buffer_bytes(job, *deployment, environment_.shuffle);
+  }
+  const auto memory = environment_.shuffle.reserve(job.id, bytes);
+  for (const TaskDeployment* deployment : deployments) {
+    if (memory.ok()) {
+      start_one(*deployment, job, built);
+    } else {
+      fail_before_start(deployment->attempt, memory.status(), {});
+    }
+  }
+}
+
+void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformation& job,
+                            std::shared_ptr<const BuiltJob> built) {
   const AttemptId& attempt = deployment.attempt;
   const auto found = tasks_.find(attempt);
   if (found == tasks_.end()) return;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/mailbox.h"
 #include "runtime/task/stream_task.h"
@@ -40,8 +41,10 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   /// not `welcome` any more.
   bool add(const TaskDeployment&, bool welcome);
 
-  /// Its code is there. Ignored when it was cancelled meanwhile.
-  void start(const TaskDeployment&, const JobInformation&, std::shared_ptr<const BuiltJob>);
+  /// Their code is there. Those that were cancelled meanwhile are ignored. Either there is memory
+  /// for the buffers of all of them, or all fail and say how much they need together.
+  void start(const std::vector<const TaskDeployment*>&, const JobInformation&,
+             const std::shared_ptr<const BuiltJob>&);
   void fail_before_start(const AttemptId&, const Status& cause, const std::string& operator_name);
 
   // Attempts that are not hosted any more are ignored: their last state was on its way.
@@ -72,6 +75,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
     bool finishing = false;
   };
 
+  void start_one(const TaskDeployment&, const JobInformation&, std::shared_ptr<const BuiltJob>);
   void on_state(TaskStateChange);
   void on_timer(const AttemptId&);
   void report(Hosted&, TaskStateChange);

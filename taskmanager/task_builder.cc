@@ -24,24 +24,31 @@ struct Channels {
   }
 };
 
+/// Without what the types of its elements decide.
+ResultPartition::Options partition_options(const JobInformation& job, const AttemptId& attempt,
+                                           DatasetId dataset) {
+  const JobGraph& graph = *job.graph;
+  const JobEdge& edge = graph.edges[dataset.value];
+  ResultPartition::Options options;
+  options.job = job.id;
+  options.dataset = dataset;
+  options.producer = attempt.subtask.index;
+  options.attempt = attempt.attempt;
+  options.subpartitions = consumers_of_producer(edge.partitioning, attempt.subtask.index,
+                                                graph.vertices[edge.producer.value].parallelism,
+                                                graph.vertices[edge.consumer.value].parallelism)
+                              .size();
+  return options;
+}
+
 Status create_partitions(const JobInformation& job, const BuiltJob& built,
                          const TaskDeployment& deployment, bool hash,
                          const std::function<void()>& wake, ShuffleEnvironment& shuffle,
                          Channels& channels) {
-  const AttemptId& attempt = deployment.attempt;
   const JobGraph& graph = *job.graph;
-  for (DatasetId dataset : graph.outputs_of(attempt.subtask.vertex)) {
-    const JobEdge& edge = graph.edges[dataset.value];
-    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, edge));
-    ResultPartition::Options options;
-    options.job = job.id;
-    options.dataset = dataset;
-    options.producer = attempt.subtask.index;
-    options.attempt = attempt.attempt;
-    options.subpartitions = consumers_of_producer(edge.partitioning, attempt.subtask.index,
-                                                  graph.vertices[edge.producer.value].parallelism,
-                                                  graph.vertices[edge.consumer.value].parallelism)
-                                .size();
+  for (DatasetId dataset : graph.outputs_of(deployment.attempt.subtask.vertex)) {
+    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, graph.edges[dataset.value]));
+    ResultPartition::Options options = partition_options(job, deployment.attempt, dataset);
     options.fixed_record_size = type->fixed_size();
     options.hash = hash;
     options.wake = wake;
@@ -60,6 +67,25 @@ uint32_t subpartition_of(const JobEdge& edge, const JobGraph& graph, uint32_t co
   return consumer - consumers.begin;
 }
 
+/// The same, of its i-th gate.
+InputGate::Options gate_options(const JobInformation& job, const TaskDeployment& deployment,
+                                DatasetId dataset, size_t i) {
+  const AttemptId& attempt = deployment.attempt;
+  const JobGraph& graph = *job.graph;
+  const JobEdge& edge = graph.edges[dataset.value];
+  const IndexRange producers = producers_of_consumer(
+      edge.partitioning, attempt.subtask.index, graph.vertices[edge.producer.value].parallelism,
+      graph.vertices[edge.consumer.value].parallelism);
+  InputGate::Options options;
+  options.job = job.id;
+  options.dataset = dataset;
+  options.consumer = attempt;
+  options.subpartition = subpartition_of(edge, graph, attempt.subtask.index, producers);
+  options.locations = deployment.gates[i]->locations;
+  options.producers = deployment.gates[i]->part(producers);
+  return options;
+}
+
 Status create_gates(const JobInformation& job, const BuiltJob& built,
                     const TaskDeployment& deployment, bool hash, const std::function<void()>& wake,
                     const std::function<void(const AttemptId&, const ChannelLoss&)>& on_loss,
@@ -68,18 +94,8 @@ Status create_gates(const JobInformation& job, const BuiltJob& built,
   const JobGraph& graph = *job.graph;
   const std::vector<DatasetId> inputs = graph.inputs_of(attempt.subtask.vertex);
   for (size_t i = 0; i < inputs.size(); i++) {
-    const JobEdge& edge = graph.edges[inputs[i].value];
-    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, edge));
-    const IndexRange producers = producers_of_consumer(
-        edge.partitioning, attempt.subtask.index, graph.vertices[edge.producer.value].parallelism,
-        graph.vertices[edge.consumer.value].parallelism);
-    InputGate::Options options;
-    options.job = job.id;
-    options.dataset = inputs[i];
-    options.consumer = attempt;
-    options.subpartition = subpartition_of(edge, graph, attempt.subtask.index, producers);
-    options.locations = deployment.gates[i]->locations;
-    options.producers = deployment.gates[i]->part(producers);
+    ASSIGN_OR_RETURN(const auto type, edge_type_of(built, graph.edges[inputs[i].value]));
+    InputGate::Options options = gate_options(job, deployment, inputs[i], i);
     options.fixed_record_size = type->fixed_size();
     options.hash = hash;
     options.wake = wake;
@@ -100,6 +116,18 @@ void record(TaskRecorder& recorder, const AttemptId& attempt, Channels& channels
 }
 
 }  // namespace
+
+uint64_t least_buffer_bytes(const JobInformation& job, const TaskDeployment& deployment,
+                            const ShuffleEnvironment& shuffle) {
+  const AttemptId& attempt = deployment.attempt;
+  uint64_t bytes = 0;
+  for (const DatasetId dataset : job.graph->outputs_of(attempt.subtask.vertex))
+    bytes += shuffle.least_bytes(partition_options(job, attempt, dataset));
+  const std::vector<DatasetId> inputs = job.graph->inputs_of(attempt.subtask.vertex);
+  for (size_t i = 0; i < inputs.size(); i++)
+    bytes += shuffle.least_bytes(gate_options(job, deployment, inputs[i], i));
+  return bytes;
+}
 
 Result<std::shared_ptr<StreamTask>> build_task(
     const JobInformation& job, std::shared_ptr<const BuiltJob> built,

@@ -21,6 +21,10 @@ struct TaskBuilderEnvironment {
   bool channel_hash = false;
 };
 
+/// Memory for buffers without which build_task() fails.
+uint64_t least_buffer_bytes(const JobInformation&, const TaskDeployment&,
+                            const ShuffleEnvironment&);
+
 /// Makes the partitions, gates and the task of one deployment, ready to be stepped. An error leaves
 /// nothing behind.
 Result<std::shared_ptr<StreamTask>> build_task(

@@ -257,14 +257,16 @@ void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment>
     if (check && attempt.subtask.index == 0) to_check.insert(attempt.subtask.vertex);
   }
   auto start = [this, job, tasks = std::move(tasks)](const std::map<VertexId, Status>& failed) {
+    std::vector<const TaskDeployment*> sound;
     for (const TaskDeployment& task : tasks) {
       const auto found = failed.find(task.attempt.subtask.vertex);
       if (found != failed.end()) {
         tasks_->fail_before_start(task.attempt, found->second, {});
       } else {
-        tasks_->start(task, job->information(), job->built());
+        sound.push_back(&task);
       }
     }
+    tasks_->start(sound, job->information(), job->built());
   };
   if (to_check.empty()) return start({});
   job->check(std::move(to_check), std::move(start));

@@ -341,6 +341,23 @@ TEST_F(BadInputTest, RefusesASegmentPoolThatTheMachineCannotHold) {
   EXPECT_FALSE(exists(state));
 }
 
+TEST_F(BadInputTest, RunsWithTheMemoryForBuffersThatARefusalAskedFor) {
+  const auto run_with = [&](const std::string& size) {
+    return run_freshet({"run", "--local", "-D", "taskmanager.memory.network.size=" + size,
+                        job_module("wordcount"), "-p", "60", "--", "--input", text_, "--output",
+                        output_});
+  };
+  const Outcome refused = run_with("1 mb");
+  EXPECT_NE(refused.exit_code, 0);
+  const std::string before = "memory for buffers: ";
+  const size_t at = refused.errors.find(before);
+  ASSERT_NE(at, std::string::npos) << refused.errors;
+  const uint64_t needed = std::stoull(refused.errors.substr(at + before.size()));
+  EXPECT_GT(needed, 1u << 20);
+  const Outcome enough = run_with(std::to_string(needed));
+  EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+}
+
 TEST_F(BadInputTest, RefusesFaultsUnlessTheyAreAllowed) {
   const std::string fault = "test.faults=deploy.before_ack:1:kill";
   const Outcome local = run_freshet({"run", "--local", "-D", fault, job_module("wordcount")});

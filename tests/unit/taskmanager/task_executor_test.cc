@@ -308,6 +308,27 @@ TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsNotThere) {
   EXPECT_THAT(failed->cause().message(), HasSubstr("no such blob"));
 }
 
+TEST_F(TaskExecutorTest, FailsAllTasksWhenThereIsTooLittleMemoryForThemTogether) {
+  std::vector<std::shared_ptr<ResultPartition>> others;
+  for (uint32_t producer = 0; producer < 32; producer++) {
+    ResultPartition::Options options;
+    options.job = kJob;
+    options.dataset = DatasetId{9};
+    options.producer = producer;
+    options.subpartitions = 1000;
+    others.push_back(*shuffle_->create_partition(options));
+  }
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_THAT(failed->cause().message(),
+              HasSubstr("memory for buffers: 1081344 bytes are needed, and there are 1048576"));
+  EXPECT_EQ(executor_->hosted_tasks(), 0u);
+  for (const auto& other : others) other->release();
+  deploy(1);
+  EXPECT_NE(manager_.last(TaskState::kEndOfData), nullptr);
+}
+
 TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsDamaged) {
   manager_.blobs[content_hash(kModule)] = "other bytes";
   deploy();
