@@ -74,9 +74,12 @@ void ServingConnection::close_unless_greeted() {
 }
 
 Status ServingConnection::on_bytes(std::string_view bytes) {
-  return frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
-    return greeted_ ? on_frame(header, payload) : on_hello(header, payload);
-  });
+  Status status =
+      frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
+        return greeted_ ? on_frame(header, payload) : on_hello(header, payload);
+      });
+  refused_ = refused_ || !status.ok();
+  return status;
 }
 
 Status ServingConnection::on_hello(const FrameHeader& header, std::string_view payload) {
@@ -198,7 +201,7 @@ void ServingConnection::on_closed(const Status& why) {
   }
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
-  if (why.code() == StatusCode::kDataLoss || why.code() == StatusCode::kInvalidArgument) {
+  if (refused_) {
     LOG_WARN("data_connection_refused",
              {{"peer", connection_->remote_address().to_string()}, {"cause", why}});
   }

@@ -118,6 +118,7 @@ class ServingConnection final : public ConnectionHandler,
   const std::shared_ptr<Connection> connection_;
   const Context context_;
   FrameReader frames_;                 // Connection's thread.
+  bool refused_ = false;               // Likewise: what it sent was an error.
   std::atomic<bool> greeted_ = false;  // Set once, there.
 
   // Of whoever gathers: one at a time, while sending_.

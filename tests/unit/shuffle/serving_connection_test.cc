@@ -1,14 +1,19 @@
 #include "shuffle/serving_connection.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "network/local_transport.h"
+#include "runtime/base/log.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/random.h"
 #include "shuffle/pipelined_environment.h"
 
 namespace freshet {
 namespace {
+
+using ::testing::HasSubstr;
 
 /// The other end of a data connection, spoken by hand.
 class RawConsumer final : public ConnectionHandler {
@@ -38,6 +43,19 @@ class RawConsumer final : public ConnectionHandler {
 
  private:
   FrameReader reader_{FrameOpening::kAny};
+};
+
+/// What is logged while it lives.
+class LogCapture {
+ public:
+  LogCapture() { log_to_sink(append, this); }
+  ~LogCapture() { log_to_sink(nullptr, nullptr); }
+  std::vector<std::string> lines;
+
+ private:
+  static void append(void* self, LogLevel, std::string_view line) {
+    static_cast<LogCapture*>(self)->lines.emplace_back(line);
+  }
 };
 
 class ServingConnectionTest : public ::testing::Test {
@@ -73,6 +91,15 @@ class ServingConnectionTest : public ::testing::Test {
     std::string frame;
     append_hello({TaskManagerId{2}, secret}, &frame);
     return frame;
+  }
+
+  /// The one line that is logged when this ends the connection.
+  std::string why_refused(const std::string& bytes) {
+    LogCapture log;
+    say(bytes);
+    EXPECT_TRUE(consumer_->closed);
+    EXPECT_EQ(log.lines.size(), 1u);
+    return log.lines.empty() ? "" : log.lines[0];
   }
 
   std::string attach(uint32_t credit, uint64_t next_element = 0) {
@@ -392,6 +419,33 @@ TEST_F(ServingConnectionTest, ClosesOnCreditThatWasNotUsed) {
 TEST_F(ServingConnectionTest, ClosesOnAWrongSecret) {
   say(hello("secreT") + attach(512));
   EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoSpeaksAnotherVersion) {
+  std::string other = hello();
+  ++other[kFrameHeaderBytes + 4];
+  const std::string line = why_refused(other);
+  EXPECT_THAT(line, HasSubstr("data_connection_refused peer=127.0.0.1:"));
+  EXPECT_THAT(line, HasSubstr(fmt::format("version {} of the data protocol, and this is {}",
+                                          kDataVersion + 1, kDataVersion)));
+}
+
+TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoKnowsNoSecret) {
+  EXPECT_THAT(why_refused(hello("secreT")), HasSubstr("the peer does not know the secret"));
+}
+
+TEST_F(ServingConnectionTest, LogsWhichRuleWasBroken) {
+  EXPECT_THAT(why_refused(hello() + attach(512) + attach(512)), HasSubstr("attachment 1 twice"));
+}
+
+TEST_F(ServingConnectionTest, LogsNothingOfAConnectionThatIsClosed) {
+  say(hello());
+  LogCapture log;
+  connection_->close();
+  executor_.run_ready();
+  environment_->shut_down();
+  executor_.run_ready();
+  EXPECT_TRUE(log.lines.empty());
 }
 
 TEST_F(ServingConnectionTest, ClosesWhenHelloDoesNotComeFirst) {
