@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 
 namespace freshet {
 
@@ -30,27 +31,50 @@ size_t event_field_bytes(uint8_t kind) {
 
 Status GateInbox::check_data(const FrameHeader& header, size_t payload_bytes) {
   const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
-  if (charge != block_bytes_for(charge) || payload_bytes > charge)
-    return data_loss(fmt::format("{} bytes of data in a block of {}", payload_bytes, charge));
-  if (header.elements_started > payload_bytes)
+  if (charge != block_bytes_for(charge))
+    return data_loss(fmt::format("a charge of {} bytes, which no block has", charge));
+  if (payload_bytes > charge)
+    return data_loss(fmt::format("{} bytes of data are charged as {}", payload_bytes, charge));
+  if (header.elements_started > payload_bytes) {
     return data_loss(
-        fmt::format("{} elements in {} bytes", header.elements_started, payload_bytes));
+        fmt::format("{} elements start in {} bytes", header.elements_started, payload_bytes));
+  }
+  return Status();
+}
+
+Status GateInbox::check_event(const FrameHeader& header, std::string_view payload) {
+  const auto kind = static_cast<uint8_t>(payload[0]);
+  const size_t field_bytes = event_field_bytes(kind);
+  if (field_bytes == 0)
+    return data_loss(fmt::format("an event of kind {}, which there is not", kind));
+  if (payload.size() != 1 + field_bytes) {
+    return data_loss(fmt::format("an event of kind {} with {} bytes of fields instead of {}", kind,
+                                 payload.size() - 1, field_bytes));
+  }
+  const uint32_t numbered = kind == static_cast<uint8_t>(ElementKind::kBarrier) ? 0 : 1;
+  if (header.elements_started != numbered) {
+    return data_loss(fmt::format("an event that counts as {} elements instead of {}",
+                                 header.elements_started, numbered));
+  }
+  if (header.block_class != 0) {
+    return data_loss(fmt::format("an event with a charge of {} bytes",
+                                 header.block_class * kFrameCreditUnitBytes));
+  }
+  if (header.flags != 0) return data_loss(fmt::format("an event with flags {}", header.flags));
   return Status();
 }
 
 Status GateInbox::check_shape(const FrameHeader& header, std::string_view payload) {
-  if (payload.empty()) return data_loss("a frame without a payload");
-  if (header.kind == FrameKind::kEvent) {
-    const auto kind = static_cast<uint8_t>(payload[0]);
-    const size_t field_bytes = event_field_bytes(kind);
-    const bool whole = field_bytes != 0 && payload.size() == 1 + field_bytes;
-    const uint32_t numbered = kind == static_cast<uint8_t>(ElementKind::kBarrier) ? 0 : 1;
-    if (whole && header.block_class == 0 && header.elements_started == numbered &&
-        header.flags == 0)
-      return Status();
-    return data_loss(fmt::format("a malformed event of kind {} in {} bytes", kind, payload.size()));
-  }
-  return check_data(header, payload.size());
+  if (payload.empty())
+    return data_loss(fmt::format("a frame of kind {} without a payload", to_string(header.kind)));
+  return header.kind == FrameKind::kEvent ? check_event(header, payload)
+                                          : check_data(header, payload.size());
+}
+
+Status GateInbox::breach(const Source& source, uint32_t producer, const std::string& what) const {
+  return data_loss(fmt::format("dataset {}, subpartition {}, producer {}: {}",
+                               options_.dataset.value, source.attachment.subpartition, producer,
+                               what));
 }
 
 BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header) const {
@@ -83,12 +107,19 @@ Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payloa
 
 Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
                            std::string_view payload, FrameOutcome* outcome, BlockRef placed) {
+  Status status = let_in(source, header, payload, outcome, std::move(placed));
+  return status.ok() ? status : breach(source, header.producer, status.message());
+}
+
+Status GateInbox::let_in(const Source& source, const FrameHeader& header, std::string_view payload,
+                         FrameOutcome* outcome, BlockRef placed) {
   const AttachedProducers* range = source.attachment.find(header.producer);
-  if (range == nullptr)
-    return data_loss(fmt::format("data of producer {}, which was not asked for", header.producer));
+  if (range == nullptr) return data_loss("a frame of a producer that was not asked for");
   RETURN_IF_ERROR(check_shape(header, payload));
-  if (header.producer_attempt != range->attempt)
-    return Status();  // Of an execution that is not wanted (any more).
+  if (header.producer_attempt != range->attempt) {
+    note_other_attempt(source, header, range->attempt);
+    return Status();
+  }
   // What is not accepted is dropped after the lock.
   Buffer buffer = make_buffer(header, payload, std::move(placed));
   MutexLock lock(mutex_);
@@ -99,6 +130,26 @@ Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
   arrivals_.buffers.push_back({header.producer, std::move(buffer)});
   outcome->wake = note_arrival();
   return Status();
+}
+
+void GateInbox::note_other_attempt(const Source& source, const FrameHeader& header,
+                                   AttemptNumber wanted) {
+  {
+    MutexLock lock(mutex_);
+    ++frames_of_other_attempts_;
+    if (!with_other_attempts_.insert(source.index).second) return;
+  }
+  LOG_WARN("frames_of_another_attempt", {{"job", source.attachment.job},
+                                         {"task_manager", source.task_manager},
+                                         {"dataset", options_.dataset.value},
+                                         {"producer", header.producer},
+                                         {"attempt", header.producer_attempt},
+                                         {"wanted_attempt", wanted}});
+}
+
+uint64_t GateInbox::frames_of_other_attempts() const {
+  MutexLock lock(mutex_);
+  return frames_of_other_attempts_;
 }
 
 GateInbox::Channel& GateInbox::channel_of(const Attachment& attachment, uint32_t producer) {
@@ -117,11 +168,11 @@ Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_
   Channel& channel = channel_of(source.attachment, header.producer);
   const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
   if (charge > channel.credit_bytes) {
-    return data_loss(fmt::format("{} bytes of producer {} with a credit of {}", charge,
-                                 header.producer, channel.credit_bytes));
+    return data_loss(
+        fmt::format("a charge of {} bytes with a credit of {}", charge, channel.credit_bytes));
   }
   if (ended_.contains(header.producer)) {
-    return data_loss(fmt::format("data of producer {} behind its end", header.producer));
+    return data_loss(fmt::format("element {} came behind its end", header.first_element));
   }
   const uint64_t next = header.first_element + header.elements_started;
   if (header.first_element < channel.next_element && next <= channel.next_element) {
@@ -129,9 +180,8 @@ Status GateInbox::admit(const Source& source, const FrameHeader& header, uint32_
     return Status();
   }
   if (header.first_element != channel.next_element) {
-    return data_loss(fmt::format("producer {} of dataset {}: element {} came instead of {}",
-                                 header.producer, options_.dataset.value, header.first_element,
-                                 channel.next_element));
+    return data_loss(
+        fmt::format("element {} came instead of {}", header.first_element, channel.next_element));
   }
   channel.next_element = next;
   channel.credit_bytes -= charge;
@@ -267,8 +317,10 @@ Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>
     if (closed_) return Status();
     for (const ProducerSpan& span : spans) {
       if (!asked.missing_in(span).empty()) {
-        return data_loss(fmt::format("the end of producers {} to {}, which were not asked for",
-                                     span.begin, span.end));
+        return data_loss(fmt::format(
+            "dataset {}, subpartition {}: the end of producers {} to {}, which were not all asked "
+            "for",
+            options_.dataset.value, source.attachment.subpartition, span.begin, span.end));
       }
       for (const ProducerSpan& owned : owned_in(source, span)) {
         for (const ProducerSpan& sound : lost_.missing_in(owned)) {
@@ -453,7 +505,8 @@ Status GateInbox::on_backlog(const Source& source, uint32_t producer, uint32_t b
                              uint32_t* granted_bytes) {
   *granted_bytes = 0;
   if (source.attachment.find(producer) == nullptr)
-    return data_loss(fmt::format("backlog of producer {}, which was not asked for", producer));
+    return breach(source, producer,
+                  fmt::format("a backlog of {} bytes of a producer that was not asked for", bytes));
   MutexLock lock(mutex_);
   if (closed_ || !owns(source, producer) || ended_.contains(producer) || lost_.contains(producer))
     return Status();
@@ -470,7 +523,9 @@ Status GateInbox::on_backlog(const Source& source, uint32_t producer, uint32_t b
 
 Status GateInbox::on_credit_back(const Source& source, uint32_t producer, uint32_t bytes) {
   if (source.attachment.find(producer) == nullptr)
-    return data_loss(fmt::format("credit of producer {}, which was not asked for", producer));
+    return breach(
+        source, producer,
+        fmt::format("{} bytes of credit back of a producer that was not asked for", bytes));
   bool woken = false;
   {
     MutexLock lock(mutex_);
@@ -482,8 +537,8 @@ Status GateInbox::on_credit_back(const Source& source, uint32_t producer, uint32
     const uint64_t above_own = channel.credit_bytes > own ? channel.credit_bytes - own : 0;
     const uint64_t spare = std::min(above_own, channel.floating_bytes);
     if (bytes > spare) {
-      return data_loss(fmt::format("producer {} gives back {} bytes of credit and has {} to spare",
-                                   producer, bytes, spare));
+      return breach(source, producer,
+                    fmt::format("{} bytes of credit back, and it has {} to spare", bytes, spare));
     }
     channel.credit_bytes -= bytes;
     channel.floating_bytes -= bytes;

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -129,6 +131,9 @@ class GateInbox {
   uint64_t floating_free_bytes() const;
   std::map<uint32_t, uint64_t> floating_lent_bytes() const;
 
+  /// Dropped, because an execution of their producer sent them that is not wanted (any more).
+  uint64_t frames_of_other_attempts() const;
+
   /// Drops what is here and all that comes.
   void close();
 
@@ -147,7 +152,14 @@ class GateInbox {
   };
 
   static Status check_data(const FrameHeader& header, size_t payload_bytes);
+  static Status check_event(const FrameHeader& header, std::string_view payload);
   static Status check_shape(const FrameHeader& header, std::string_view payload);
+  /// Which rule of the protocol was broken, and by whom.
+  Status breach(const Source& source, uint32_t producer, const std::string& what) const;
+  Status let_in(const Source& source, const FrameHeader& header, std::string_view payload,
+                FrameOutcome* outcome, BlockRef placed);
+  /// Of an execution that is not wanted (any more): dropped.
+  void note_other_attempt(const Source& source, const FrameHeader& header, AttemptNumber wanted);
   Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
                bool* accepted) REQUIRES(mutex_);
   /// Whether more data waits at the producer; if not, it does not wait for credit either.
@@ -198,6 +210,8 @@ class GateInbox {
   Arrivals arrivals_ GUARDED_BY(mutex_);
   ProducerSet ended_ GUARDED_BY(mutex_);
   ProducerSet lost_ GUARDED_BY(mutex_);
+  uint64_t frames_of_other_attempts_ GUARDED_BY(mutex_) = 0;
+  std::set<size_t> with_other_attempts_ GUARDED_BY(mutex_);  // Sources, by index.
   bool closed_ GUARDED_BY(mutex_) = false;
   std::atomic<bool> pending_{false};
 };

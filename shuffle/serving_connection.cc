@@ -23,6 +23,12 @@ bool equal_secrets(std::string_view given, std::string_view expected) {
   return difference == 0;
 }
 
+/// Which rule of the protocol was broken, and about what.
+Status breach(const Attachment& attachment, const std::string& what) {
+  return data_loss(fmt::format("dataset {}, subpartition {}: {}", attachment.dataset.value,
+                               attachment.subpartition, what));
+}
+
 }  // namespace
 
 /// One attachment of the peer, as partitions see it.
@@ -113,7 +119,7 @@ Status ServingConnection::on_attach(uint32_t attachment, std::string_view payloa
     MutexLock lock(mutex_);
     if (closed_) return Status();
     std::unique_ptr<Served>& served = served_[attachment];
-    if (served) return data_loss(fmt::format("attachment {} twice", attachment));
+    if (served) return breach(reader->attachment(), fmt::format("attachment {} twice", attachment));
     served = std::make_unique<Served>();
     served->reader = reader;
   }
@@ -143,7 +149,12 @@ Status ServingConnection::on_credit(std::string_view payload) {
       channel.credit_bytes += credit.bytes;
       channel.backlog_told = false;
       if (channel.credit_bytes > channel.credit_bytes_max) {
-        return data_loss(fmt::format("more credit for producer {} than was used", credit.producer));
+        return breach(
+            channel.reader->attachment(),
+            fmt::format("producer {}: {} bytes of credit more make {}, and at most {} are "
+                        "possible",
+                        credit.producer, credit.bytes, channel.credit_bytes,
+                        channel.credit_bytes_max));
       }
       if (channel.listed || channel.in_turn) continue;  // What it does not use goes back then.
       if (channel.next_charge == 0) {

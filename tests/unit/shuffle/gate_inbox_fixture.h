@@ -20,6 +20,7 @@ class GateInboxFixture : public ::testing::Test {
   GateInboxFixture() {
     source_->task_manager = TaskManagerId{9};
     source_->attachment.credit_bytes = kCredit;
+    source_->attachment.subpartition = 5;
     source_->attachment.producers = {{{0, 4}, 2}};
     inbox_ = std::make_shared<GateInbox>(
         GateInbox::Options{DatasetId{1}, pool_, kFloating, [this] { ++woken_; },

@@ -1,8 +1,11 @@
 #include "shuffle/gate_inbox.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tests/unit/shuffle/gate_inbox_fixture.h"
+#include "tests/unit/shuffle/log_capture.h"
 
 namespace freshet {
 namespace {
@@ -127,27 +130,94 @@ TEST_F(GateInboxTest, RefusesAGap) {
   EXPECT_EQ(take_all(), 3u);
 }
 
-TEST_F(GateInboxTest, RefusesFramesThatCannotBe) {
+TEST_F(GateInboxTest, RefusesFramesThatCannotBeAndSaysWhichRuleTheyBreak) {
   std::string payload;
   const FrameHeader good = frame(0, 0, 3, &payload);
-  FrameHeader header = good;
-  header.producer = 4;  // Not asked for.
-  EXPECT_FALSE(give(header, payload).ok());
-  header = good;
-  header.block_class = 3;  // No size of a block.
-  EXPECT_FALSE(give(header, payload).ok());
-  header = good;
-  header.block_class = 0;
-  EXPECT_FALSE(give(header, payload).ok());
-  header = good;
-  EXPECT_FALSE(give(header, std::string(513, 'x')).ok());
-  EXPECT_FALSE(give(header, "").ok());
-  header = good;
-  header.elements_started = 1000;
-  EXPECT_FALSE(give(header, payload).ok());
-  header = good;
-  header.kind = FrameKind::kEvent;
-  EXPECT_FALSE(give(header, payload).ok());
+  const auto why = [&](auto damage, const std::string& bytes) {
+    FrameHeader header = good;
+    damage(header);
+    const Status status = give(header, bytes);
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    return status.message();
+  };
+  const std::string of_0 = "dataset 1, subpartition 5, producer 0: ";
+  EXPECT_EQ(why([](FrameHeader& h) { h.producer = 4; }, payload),
+            "dataset 1, subpartition 5, producer 4: a frame of a producer that was not asked for");
+  for (const uint16_t block_class : {0, 3, 100}) {
+    EXPECT_EQ(why([&](FrameHeader& h) { h.block_class = block_class; }, payload),
+              of_0 + fmt::format("a charge of {} bytes, which no block has", block_class * 512));
+  }
+  EXPECT_EQ(why([](FrameHeader&) {}, std::string(513, 'x')),
+            of_0 + "513 bytes of data are charged as 512");
+  EXPECT_EQ(why([](FrameHeader&) {}, ""), of_0 + "a frame of kind data without a payload");
+  EXPECT_EQ(why([](FrameHeader& h) { h.elements_started = 25; }, payload),
+            of_0 + "25 elements start in 24 bytes");
+  const auto event = [](FrameHeader& h) {
+    h.kind = FrameKind::kEvent;
+    h.block_class = 0;
+    h.elements_started = 1;
+  };
+  EXPECT_EQ(why(event, payload), of_0 + "an event of kind 0, which there is not");
+  const std::string watermark = std::string(1, static_cast<char>(ElementKind::kWatermark));
+  EXPECT_EQ(why(event, watermark + "1234567"),
+            of_0 + fmt::format("an event of kind {} with 7 bytes of fields instead of 8",
+                               static_cast<int>(ElementKind::kWatermark)));
+  const auto damaged = [&](auto damage) {
+    return why(
+        [&](FrameHeader& h) {
+          event(h);
+          damage(h);
+        },
+        watermark + "12345678");
+  };
+  EXPECT_EQ(damaged([](FrameHeader& h) { h.elements_started = 2; }),
+            of_0 + "an event that counts as 2 elements instead of 1");
+  EXPECT_EQ(damaged([](FrameHeader& h) { h.block_class = 1; }),
+            of_0 + "an event with a charge of 512 bytes");
+  EXPECT_EQ(damaged([](FrameHeader& h) { h.flags = kFrameMoreFollows; }),
+            of_0 + "an event with flags 8");
+}
+
+TEST_F(GateInboxTest, SaysWhoSentWhatWhenItDoesNotFitWhatCameBefore) {
+  const std::string of_0 = "dataset 1, subpartition 5, producer 0: ";
+  ASSERT_TRUE(give(0, 0, 1).ok());
+  EXPECT_EQ(give(0, 2, 1).message(), of_0 + "element 2 came instead of 1");
+  ASSERT_TRUE(give(0, 1, 1).ok());
+  EXPECT_EQ(give(0, 2, 1).message(), of_0 + "a charge of 512 bytes with a credit of 0");
+  take_all();
+  ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 1}}).ok());
+  EXPECT_EQ(give(0, 2, 1).message(), of_0 + "element 2 came behind its end");
+  EXPECT_EQ(inbox_->on_ended(*source_, {{2, 6}}).message(),
+            "dataset 1, subpartition 5: the end of producers 2 to 6, which were not all asked for");
+  uint32_t granted = 0;
+  EXPECT_EQ(inbox_->on_backlog(*source_, 4, 700, &granted).message(),
+            "dataset 1, subpartition 5, producer 4: a backlog of 700 bytes of a producer that was "
+            "not asked for");
+  EXPECT_EQ(
+      inbox_->on_credit_back(*source_, 4, 700).message(),
+      "dataset 1, subpartition 5, producer 4: 700 bytes of credit back of a producer that was "
+      "not asked for");
+  EXPECT_EQ(
+      inbox_->on_credit_back(*source_, 1, 700).message(),
+      "dataset 1, subpartition 5, producer 1: 700 bytes of credit back, and it has 0 to spare");
+}
+
+TEST_F(GateInboxTest, CountsFramesOfAnotherAttemptAndLogsOncePerSource) {
+  LogCapture log;
+  std::string payload;
+  FrameHeader header = frame(0, 0, 3, &payload);
+  for (const AttemptNumber attempt : {1, 1, 3}) {
+    header.producer_attempt = attempt;
+    ASSERT_TRUE(give(header, payload).ok());
+  }
+  EXPECT_EQ(inbox_->frames_of_other_attempts(), 3u);
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_NE(log.lines[0].find("frames_of_another_attempt"), std::string::npos);
+  EXPECT_NE(log.lines[0].find("dataset=1 producer=0 attempt=1 wanted_attempt=2"), std::string::npos)
+      << log.lines[0];
+  const auto next = reattach(0, false);
+  ASSERT_TRUE(give(*next, frame(0, 0, 3, &payload), payload).ok());
+  EXPECT_EQ(log.lines.size(), 2u);
 }
 
 TEST_F(GateInboxTest, RefusesEventsOfAnotherLength) {

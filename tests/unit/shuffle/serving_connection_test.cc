@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "network/local_transport.h"
-#include "runtime/base/log.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/random.h"
 #include "shuffle/pipelined_environment.h"
+#include "tests/unit/shuffle/log_capture.h"
 
 namespace freshet {
 namespace {
@@ -43,19 +43,6 @@ class RawConsumer final : public ConnectionHandler {
 
  private:
   FrameReader reader_{FrameOpening::kAny};
-};
-
-/// What is logged while it lives.
-class LogCapture {
- public:
-  LogCapture() { log_to_sink(append, this); }
-  ~LogCapture() { log_to_sink(nullptr, nullptr); }
-  std::vector<std::string> lines;
-
- private:
-  static void append(void* self, LogLevel, std::string_view line) {
-    static_cast<LogCapture*>(self)->lines.emplace_back(line);
-  }
 };
 
 class ServingConnectionTest : public ::testing::Test {
@@ -435,7 +422,19 @@ TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoKnowsNoSecret) {
 }
 
 TEST_F(ServingConnectionTest, LogsWhichRuleWasBroken) {
-  EXPECT_THAT(why_refused(hello() + attach(512) + attach(512)), HasSubstr("attachment 1 twice"));
+  EXPECT_THAT(why_refused(hello() + attach(512) + attach(512)),
+              HasSubstr("dataset 0, subpartition 0: attachment 1 twice"));
+}
+
+TEST_F(ServingConnectionTest, LogsHowMuchCreditWasTooMuch) {
+  auto partition = this->partition();
+  say(hello() + attach(512));
+  partition->broadcast_event(ElementKind::kWatermark, "12345678");
+  executor_.run_ready();
+  EXPECT_THAT(why_refused(credit(100)),
+              HasSubstr("dataset 0, subpartition 0: producer 0: 100 bytes of credit more make 612, "
+                        "and at most 512 are possible"));
+  partition->release();
 }
 
 TEST_F(ServingConnectionTest, LogsNothingOfAConnectionThatIsClosed) {
