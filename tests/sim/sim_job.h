@@ -28,6 +28,10 @@ SimJob word_count_job(const std::string& output = "/shared/out");
 /// Long lines: more than a file sink holds back, so that its files grow while the job runs.
 SimJob bulk_job(const std::string& output = "/shared/out");
 
+/// A few elements each of which becomes more than its task may hold: channels run out of credit,
+/// and what is behind is spilled.
+SimJob burst_job(const std::string& output = "/shared/out");
+
 /// What the ledger's stamps are made of: something that may differ in another execution.
 using Stamp = std::function<int64_t(OperatorContext&)>;
 

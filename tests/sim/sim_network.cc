@@ -68,6 +68,7 @@ struct SimNetwork::State {
   std::map<Pair, TimePoint> clogs;
   std::set<Pair> splits;
   std::map<Pair, uint64_t> cuts;  // From, to: bytes that still pass.
+  Watcher watcher;
   uint64_t next_number = 1;
   uint16_t next_port = kFirstFreePort;
 };
@@ -207,6 +208,7 @@ void SimNetwork::End::send(std::vector<OutgoingBytes> pieces) {
   } else if (cut != state_->cuts.end()) {
     cut->second -= bytes.size();
   }
+  if (state_->watcher) state_->watcher(owner_.id, peer->owner_.id, local_, remote_, bytes);
   send_chunks(bytes, *peer);
   if (is_cut) {
     const Status why = unavailable(remote_.to_string() + ": connection reset by peer");
@@ -464,6 +466,8 @@ size_t SimNetwork::reset(SimProcessId a, SimProcessId b) {
 void SimNetwork::cut_after(SimProcessId from, SimProcessId to, uint64_t bytes) {
   state_->cuts[Pair(from, to)] = bytes;
 }
+
+void SimNetwork::watch(Watcher watcher) { state_->watcher = std::move(watcher); }
 
 bool SimNetwork::cut_is_due(SimProcessId from, SimProcessId to) const {
   return state_->cuts.contains(Pair(from, to));

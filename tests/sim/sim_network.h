@@ -50,6 +50,12 @@ class SimNetwork {
   /// over all their connections.
   void cut_after(SimProcessId from, SimProcessId to, uint64_t bytes);
 
+  /// Told of all that leaves one process for another, without what is cut off. `near` and `far` are
+  /// the addresses of the two ends of its connection.
+  using Watcher = std::function<void(SimProcessId from, SimProcessId to, const Address& near,
+                                     const Address& far, std::string_view bytes)>;
+  void watch(Watcher watcher);
+
   /// False once that has happened.
   bool cut_is_due(SimProcessId from, SimProcessId to) const;
 
