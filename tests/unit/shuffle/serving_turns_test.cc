@@ -90,11 +90,11 @@ class ServingTurnsTest : public ::testing::Test {
     EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
   }
 
-  void attach(uint32_t consumer) {
+  void attach(uint32_t consumer, uint32_t credit_bytes = kCreditBytesMax) {
     Attachment attachment;
     attachment.subpartition = consumer;
     attachment.consumer = AttemptId{{}, SubtaskId{VertexId{1}, consumer}, 0};
-    attachment.credit_bytes = kCreditBytesMax;
+    attachment.credit_bytes = credit_bytes;
     attachment.producers = {{{0, 1}, 0}};
     std::string frame;
     EXPECT_TRUE(append_attach(consumer, attachment, &frame).ok());
@@ -155,6 +155,34 @@ TEST_F(ServingTurnsTest, ThinChannelWaitsForOneTurnOfAFatOneAndNoMore) {
     EXPECT_LE(passed_by, 2 * kLargeBlockBytes);  // It ends with the buffer that fills the turn.
     EXPECT_GE(give_back_credit(kFat), 900'000u);
   }
+}
+
+TEST_F(ServingTurnsTest, SpareCreditIsKeptWhenItIsNeededBeforeItWasGivenBack) {
+  attach(1, 512);
+  const auto confirm_all = [&] {
+    while (connection_->under_way()) connection_->confirm();
+  };
+  write(1, 2000);
+  partition_->flush();
+  confirm_all();
+  std::string credit;
+  append_credit({{1, 0, 64u << 10}}, &credit);
+  connection_->hear(credit);  // The rest leaves, and much is to spare then.
+  ASSERT_TRUE(connection_->under_way());
+  write(1, 9000);
+  partition_->flush();
+  confirm_all();
+  std::vector<FrameKind> last;  // Kinds of all frames, equal neighbours once.
+  uint64_t bytes = 0;
+  for (const Send& sent : connection_->sends) {
+    for (const FrameHeader& frame : sent.frames) {
+      if (frame.kind == FrameKind::kData) bytes += frame.payload_bytes;
+      if (last.empty() || last.back() != frame.kind) last.push_back(frame.kind);
+    }
+  }
+  EXPECT_EQ(bytes, 2002u + 9002u);  // A header of two bytes for each.
+  EXPECT_EQ(last, (std::vector<FrameKind>{FrameKind::kData, FrameKind::kBacklog, FrameKind::kData,
+                                          FrameKind::kCreditBack}));
 }
 
 TEST_F(ServingTurnsTest, ManySmallBuffersLeaveInOneSend) {
