@@ -9,7 +9,14 @@ void MemoryAccount::give_back(uint64_t bytes, bool owed) {
   if (!closed_.load() && wake_) wake_();
 }
 
-void MemoryAccount::on_shares_changed() {
+bool MemoryAccount::is_available_after_waiting() const {
+  waited_for_.store(true);
+  if (shares_ && !waits_for_shares_.exchange(true)) shares_->wait(weak_from_this());
+  return is_available(state_.load());  // What came back or changed meanwhile did not see that.
+}
+
+void MemoryAccount::on_shares_changed() const {
+  waits_for_shares_.store(false);
   // With less, too, there is something to do: what is open may be too large now.
   if (!waited_for_.exchange(false)) return;
   if (!closed_.load() && wake_) wake_();

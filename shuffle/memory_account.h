@@ -13,13 +13,14 @@ namespace freshet {
 /// What the blocks of one partition hold of its budget, and how many are overdraft: handed over
 /// though they came from the heap, because the pool was empty. raise_budget() belongs to one
 /// thread; the rest is thread-safe, without locks.
-class MemoryAccount final : public MemoryShares::Watcher {
+class MemoryAccount final : public MemoryShares::Waiter,
+                            public std::enable_shared_from_this<MemoryAccount> {
  public:
   /// The budget is what is guaranteed and the present share of the extra. `shares` may be null:
   /// then it is all of it. `wake` is called, on the thread that gives memory back, when available()
-  /// was found false and has become true again; and, if the account watches the shares, when it was
-  /// found false and the budget has changed.
-  MemoryAccount(MemoryClaim claim, std::shared_ptr<const MemoryShares> shares,
+  /// was found false and has become true again; and, of an account that is owned by shared_ptr, on
+  /// the thread that changed the shares, when it was found false and they have changed.
+  MemoryAccount(MemoryClaim claim, std::shared_ptr<MemoryShares> shares,
                 std::function<void()> wake)
       : claim_(claim), shares_(std::move(shares)), wake_(std::move(wake)) {}
 
@@ -31,14 +32,13 @@ class MemoryAccount final : public MemoryShares::Watcher {
   /// The end of what was charged, and perhaps owed.
   void give_back(uint64_t bytes, bool owed);
 
-  void on_shares_changed() override;
+  void on_shares_changed() const override;
 
   /// True while less than the budget is held, and no overdraft.
   bool available() const {
     if (is_available(state_.load())) [[likely]]
       return true;
-    waited_for_.store(true);
-    return is_available(state_.load());  // What came back meanwhile did not see that.
+    return is_available_after_waiting();
   }
 
   uint64_t held_bytes() const { return state_.load() & kBytesMask; }
@@ -65,13 +65,15 @@ class MemoryAccount final : public MemoryShares::Watcher {
   static constexpr uint64_t kOwedBlock = uint64_t{1} << kBytesBits;
 
   bool is_available(uint64_t state) const { return state < budget_bytes(); }
+  bool is_available_after_waiting() const;
 
   const MemoryClaim claim_;
-  const std::shared_ptr<const MemoryShares> shares_;
+  const std::shared_ptr<MemoryShares> shares_;
   const std::function<void()> wake_;
   std::atomic<uint64_t> least_bytes_{0};
   std::atomic<uint64_t> state_{0};
   mutable std::atomic<bool> waited_for_{false};
+  mutable std::atomic<bool> waits_for_shares_{false};  // Will be told of their next change.
   std::atomic<bool> closed_{false};
 };
 

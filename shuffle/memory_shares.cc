@@ -34,32 +34,23 @@ uint64_t MemoryShares::least_receive_bytes(uint64_t channels) {
   return channels * kSmallBlockBytes;
 }
 
-std::vector<std::shared_ptr<MemoryShares::Watcher>> MemoryShares::divide() {
+std::vector<std::weak_ptr<const MemoryShares::Waiter>> MemoryShares::divide() {
   uint64_t parts = kParts;
   const uint64_t left = total_bytes_ > guaranteed_bytes_ ? total_bytes_ - guaranteed_bytes_ : 0;
   if (extra_bytes_max_ > left) parts = left / (extra_bytes_max_ / kParts + 1);
-  std::vector<std::shared_ptr<Watcher>> told;
-  if (parts_.exchange(parts) == parts) return told;
-  told.reserve(watchers_.size());
-  for (const auto& [id, watcher] : watchers_) {
-    if (auto alive = watcher.lock()) told.push_back(std::move(alive));
+  if (parts_.exchange(parts) == parts) return {};
+  return std::exchange(waiters_, {});
+}
+
+void MemoryShares::tell(const std::vector<std::weak_ptr<const Waiter>>& waiters) {
+  for (const auto& waiter : waiters) {
+    if (const auto alive = waiter.lock()) alive->on_shares_changed();
   }
-  return told;
 }
 
-void MemoryShares::tell(const std::vector<std::shared_ptr<Watcher>>& watchers) {
-  for (const auto& watcher : watchers) watcher->on_shares_changed();
-}
-
-uint64_t MemoryShares::watch(std::weak_ptr<Watcher> watcher) {
+void MemoryShares::wait(std::weak_ptr<const Waiter> waiter) {
   MutexLock lock(mutex_);
-  watchers_.emplace(next_watcher_, std::move(watcher));
-  return next_watcher_++;
-}
-
-void MemoryShares::unwatch(uint64_t id) {
-  MutexLock lock(mutex_);
-  watchers_.erase(id);
+  waiters_.push_back(std::move(waiter));
 }
 
 uint64_t MemoryShares::expected_of(const JobId& job, uint64_t bytes_max) const {
@@ -115,7 +106,7 @@ void MemoryShares::remove(const JobId& job, uint64_t guaranteed_bytes) {
 }
 
 Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
-  std::vector<std::shared_ptr<Watcher>> told;
+  std::vector<std::weak_ptr<const Waiter>> told;
   {
     MutexLock lock(mutex_);
     RETURN_IF_ERROR(add(job, claim.guaranteed_bytes, claim.guaranteed_bytes));
@@ -129,7 +120,7 @@ Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
 Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t channels,
                                                     uint64_t gate_budget_bytes) {
   ReceiveMemory memory;
-  std::vector<std::shared_ptr<Watcher>> told;
+  std::vector<std::weak_ptr<const Waiter>> told;
   {
     MutexLock lock(mutex_);
     const uint64_t half = total_bytes_ / 2;
@@ -149,7 +140,7 @@ Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t c
 }
 
 void MemoryShares::give_back(const JobId& job, const MemoryClaim& claim) {
-  std::vector<std::shared_ptr<Watcher>> told;
+  std::vector<std::weak_ptr<const Waiter>> told;
   {
     MutexLock lock(mutex_);
     remove(job, claim.guaranteed_bytes);
@@ -160,7 +151,7 @@ void MemoryShares::give_back(const JobId& job, const MemoryClaim& claim) {
 }
 
 void MemoryShares::give_back(const JobId& job, const ReceiveMemory& memory) {
-  std::vector<std::shared_ptr<Watcher>> told;
+  std::vector<std::weak_ptr<const Waiter>> told;
   {
     MutexLock lock(mutex_);
     remove(job, memory.reserved_bytes);

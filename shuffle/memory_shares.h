@@ -35,15 +35,16 @@ struct ReceiveMemory {
 ///
 /// (the redistribution of Flink's NetworkBufferPool, in bytes).
 ///
-/// Whoever watches is told after each change of the shares, on the thread that made it.
+/// Whoever waits for memory is told after the next change of the shares, on the thread that made
+/// it: a change costs nothing for those who do not wait.
 ///
 /// Thread-safe, one lock, under which nothing is called; extra_bytes() takes none.
 class MemoryShares {
  public:
-  class Watcher {
+  class Waiter {
    public:
-    virtual ~Watcher() = default;
-    virtual void on_shares_changed() = 0;
+    virtual ~Waiter() = default;
+    virtual void on_shares_changed() const = 0;
   };
 
   explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) {}
@@ -73,9 +74,9 @@ class MemoryShares {
     return extra_bytes_max / kParts * parts_.load();
   }
 
-  /// Until unwatch(), with the number that is returned, or the end of `watcher`.
-  uint64_t watch(std::weak_ptr<Watcher> watcher);
-  void unwatch(uint64_t id);
+  /// Tells `waiter` once, of the first change after this. The present shares are to be looked at
+  /// afterwards.
+  void wait(std::weak_ptr<const Waiter> waiter);
 
   bool is_empty() const;
 
@@ -88,8 +89,8 @@ class MemoryShares {
   Status too_little(const JobId& job, uint64_t needed_bytes) const REQUIRES(mutex_);
   void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
   /// Returns whom to tell, after the lock.
-  std::vector<std::shared_ptr<Watcher>> divide() REQUIRES(mutex_);
-  static void tell(const std::vector<std::shared_ptr<Watcher>>& watchers);
+  std::vector<std::weak_ptr<const Waiter>> divide() REQUIRES(mutex_);
+  static void tell(const std::vector<std::weak_ptr<const Waiter>>& waiters);
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> parts_{kParts};
@@ -101,8 +102,7 @@ class MemoryShares {
   uint64_t expected_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
   uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, std::weak_ptr<Watcher>> watchers_ GUARDED_BY(mutex_);
-  uint64_t next_watcher_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::weak_ptr<const Waiter>> waiters_ GUARDED_BY(mutex_);
 };
 
 }  // namespace freshet

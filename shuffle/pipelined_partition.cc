@@ -31,7 +31,6 @@ Result<std::shared_ptr<ResultPartition>> PipelinedPartition::create(const Option
     partition->released_ = true;
     return status;
   }
-  partition->watcher_ = partition->context_.shares->watch(partition->account_);
   return std::shared_ptr<ResultPartition>(std::move(partition));
 }
 
@@ -252,7 +251,6 @@ void PipelinedPartition::release() {
   if (released_) return;
   released_ = true;
   account_->close();
-  context_.shares->unwatch(watcher_);
   context_.index->remove_partition(queues_);
   channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
   shared_.closed.clear();

@@ -71,7 +71,6 @@ class PipelinedPartition final : public ResultPartition {
   const Context context_;
   const uint32_t subpartitions_;
   const std::shared_ptr<MemoryAccount> account_;
-  uint64_t watcher_ = 0;  // Of the shares, while it is not released.
   const std::shared_ptr<PartitionQueues> queues_;
   ChannelWriter::Shared shared_;
   SparseArray<ChannelWriter> channels_;

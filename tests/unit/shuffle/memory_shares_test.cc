@@ -120,7 +120,6 @@ TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
   ASSERT_TRUE(shares->reserve(kJob, claim).ok());
   int woken = 0;
   auto account = std::make_shared<MemoryAccount>(claim, shares, [&] { ++woken; });
-  const uint64_t id = shares->watch(account);
   ASSERT_TRUE(shares->reserve(kJob, large).ok());
   EXPECT_EQ(woken, 0);  // It does not wait.
   shares->give_back(kJob, large);
@@ -135,8 +134,6 @@ TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
   ASSERT_FALSE(account->available());
   shares->give_back(kOther, *gate);
   EXPECT_EQ(woken, 2);
-  ASSERT_FALSE(account->available());
-  shares->unwatch(id);
   shares->give_back(kJob, large);
   EXPECT_EQ(woken, 2);
   shares->give_back(kJob, claim);
@@ -151,7 +148,6 @@ TEST(MemorySharesTest, WakesNobodyWhoIsClosedOrGone) {
       std::make_shared<MemoryAccount>(MemoryClaim{0, 4 * kMiB}, shares, [&] { ++woken; });
   auto gone = std::make_shared<MemoryAccount>(MemoryClaim{0, 4 * kMiB}, shares, [&] { ++woken; });
   for (const auto& one : {account, gone}) {
-    shares->watch(one);
     one->charge(4 * kMiB);
     EXPECT_FALSE(one->available());
   }
