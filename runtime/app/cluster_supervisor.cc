@@ -59,7 +59,8 @@ Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
                              {"how", exit.how},
                              {"lived_ms", to_millis(lifetime)}});
   if (stopping_) return Status();
-  if (!member.came_up && (is_job_manager(member) || !options_.restart)) {
+  const bool hopeless = is_job_manager(member) || exit.by_itself || !options_.restart;
+  if (!member.came_up && hopeless) {
     return unavailable(fmt::format("{} did not start: {}", member.state.name, exit.how));
   }
   if (!is_job_manager(member)) member.state.address.reset();

@@ -17,10 +17,10 @@ namespace freshet {
 /// again what has ended, and on stop() ends exactly what it started.
 ///
 /// A JobManager that ended is started again on the same port, so that TaskManagers find it; the
-/// jobs it knew are gone. One that never came up ends the cluster: a port in use does not mend
-/// itself. A cluster that came up once outlives what it cannot do for a while (start a process,
-/// write the state file): it tries again, later and later. Never waits: step() is called again and
-/// again.
+/// jobs it knew are gone. One that never came up ends the cluster, and so does a TaskManager that
+/// gave up by itself before it ever came up: a port in use does not mend itself. A cluster that
+/// came up once outlives what it cannot do for a while (start a process, write the state file): it
+/// tries again, later and later. Never waits: step() is called again and again.
 class ClusterSupervisor {
  public:
   struct Options {

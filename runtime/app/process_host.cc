@@ -137,7 +137,8 @@ class SystemProcessHost final : public ProcessHost {
     std::erase_if(children_, [&](const ProcessIdentity& child) {
       int status = 0;
       if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-      exits.push_back({child, WIFEXITED(status) && WEXITSTATUS(status) == 0, describe(status)});
+      const bool by_itself = WIFEXITED(status);
+      exits.push_back({child, by_itself && WEXITSTATUS(status) == 0, describe(status), by_itself});
       return true;
     });
     return exits;

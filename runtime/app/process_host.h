@@ -24,7 +24,8 @@ struct ProcessIdentity {
 struct ProcessExit {
   ProcessIdentity process;
   bool success = false;
-  std::string how;  // `exit code 1`, `signal 9 (Killed)`.
+  std::string how;         // `exit code 1`, `signal 9 (Killed)`.
+  bool by_itself = false;  // Not by a signal.
 };
 
 enum class ProcessSignal { kTerminate, kKill, kInterrupt };

@@ -69,10 +69,13 @@ Status announce(const ProcessOptions& options, const char* what, const Address& 
   return make_local_file_system()->write_atomically(options.port_file, address.to_string() + "\n");
 }
 
-/// Adds what to do when the port is taken.
-Status explain_start(const Status& why) {
+/// Adds what to do when the port is taken. Names the setting: whoever wrote it into `cluster start`
+/// cannot give this process its --port.
+Status explain_start(const Status& why, const ConfigKey& port, const char* with_option) {
   if (why.code() != StatusCode::kAlreadyExists) return why;
-  return already_exists(why.message() + "; choose another one with --port, or 0 for any free one");
+  return already_exists(
+      fmt::format("{}; choose another one with -D {}=PORT{}, or 0 for any free one", why.message(),
+                  port.name, with_option));
 }
 
 Status run_job_manager(const ProcessOptions& options) {
@@ -87,7 +90,7 @@ Status run_job_manager(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const auto state, state_of(options, "jobmanager", *files));
   process_options.state_directory = state->path();
   const auto started = JobManagerProcess::start(process_options);
-  if (!started.ok()) return explain_start(started.status());
+  if (!started.ok()) return explain_start(started.status(), config::kRpcPort, " or --port");
   const auto& process = *started;
   RETURN_IF_ERROR(announce(options, "JobManager", process->control_address()));
   signals.wait_for_stop();
@@ -112,7 +115,10 @@ Status run_task_manager(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const auto state, state_of(options, "taskmanager", *files));
   process_options.state_directory = state->path();
   const auto started = TaskManagerProcess::start(process_options);
-  if (!started.ok()) return explain_start(started.status());
+  if (!started.ok()) {
+    return explain_start(started.status(), config::kDataPort,
+                         " (or --port of 'freshet taskmanager')");
+  }
   const auto& process = *started;
   RETURN_IF_ERROR(announce(options, "TaskManager", process->data_address()));
   signals.wait_for_stop();

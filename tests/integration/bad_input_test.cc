@@ -430,6 +430,21 @@ TEST_F(BadInputTest, NamesAPortThatIsInUse) {
   EXPECT_TRUE(second.state().processes.empty());
 }
 
+TEST_F(BadInputTest, NamesTheSettingOfADataPortThatIsInUseAndStartsNoCluster) {
+  const Address taken = cluster_->process("taskmanager-1").address.value();
+  const std::string port = std::to_string(taken.port);
+  TestCluster::Options options;
+  options.name = "second";
+  options.task_managers = 1;
+  options.arguments = {"--timeout", "10 min", "-D", "taskmanager.data.port=" + port};
+  TestCluster second(options);  // Does not wait until the time is over.
+  EXPECT_EQ(second.started().exit_code, 1);
+  EXPECT_THAT(second.started().errors, HasSubstr(taken.to_string() + ": the port is in use"));
+  EXPECT_THAT(second.started().errors, HasSubstr("-D taskmanager.data.port=PORT"));
+  EXPECT_THAT(second.started().errors, HasSubstr("taskmanager-1 did not start: exit code 1"));
+  EXPECT_TRUE(second.state().processes.empty());
+}
+
 TEST_F(BadInputTest, SaysWhereNoJobManagerIsAndWhatToDo) {
   const auto transport = make_asio_transport({});
   Address free;

@@ -32,7 +32,7 @@ class FakeProcessHost final : public ProcessHost {
 
   void end(pid_t pid, const std::string& how) {
     running.erase(pid);
-    exits_.push_back({ProcessIdentity{pid, 7}, false, how});
+    exits_.push_back({ProcessIdentity{pid, 7}, false, how, how.starts_with("exit code")});
   }
 
   std::map<pid_t, Command> running;
@@ -185,6 +185,42 @@ TEST_F(ClusterSupervisorTest, EndsTheClusterWhenTheJobManagerNeverCameUp) {
   EXPECT_FALSE(failed.ok());
   EXPECT_NE(failed.message().find("jobmanager"), std::string::npos);
   EXPECT_TRUE(supervisor_->ended());
+}
+
+TEST_F(ClusterSupervisorTest, EndsTheClusterWhenATaskManagerGivesUpBeforeItCameUp) {
+  make();
+  ASSERT_TRUE(supervisor_->step().ok());
+  open_ports();
+  ASSERT_TRUE(supervisor_->step().ok());
+  const int before = host_.spawns;
+  host_.end(host_.running.rbegin()->first, "exit code 1");
+  const Status failed = supervisor_->step();
+  EXPECT_EQ(failed.message(), "taskmanager-2 did not start: exit code 1");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->ended());
+  EXPECT_EQ(host_.spawns, before);
+}
+
+TEST_F(ClusterSupervisorTest, RestartsATaskManagerThatASignalEndedBeforeItCameUp) {
+  make();
+  ASSERT_TRUE(supervisor_->step().ok());
+  open_ports();
+  ASSERT_TRUE(supervisor_->step().ok());
+  host_.end(host_.running.rbegin()->first, "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+}
+
+TEST_F(ClusterSupervisorTest, RestartsATaskManagerThatGivesUpAfterItCameUp) {
+  start_all();
+  host_.end(pid_of("taskmanager-1"), "exit code 70");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
+  host_.end(pid_of("taskmanager-1"), "exit code 1");  // Its port was taken meanwhile.
+  ASSERT_TRUE(supervisor_->step().ok());
+  clock_.advance(ProcessRestartBackoff::kFirst);
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 3u);
 }
 
 TEST_F(ClusterSupervisorTest, EndsTheClusterWhenAProcessCannotBeStartedBeforeItCameUp) {

@@ -29,6 +29,7 @@ TEST(ProcessHostTest, TellsHowAChildEnded) {
   EXPECT_EQ(exits[0].process, *child);
   EXPECT_FALSE(exits[0].success);
   EXPECT_EQ(exits[0].how, "exit code 3");
+  EXPECT_TRUE(exits[0].by_itself);
   EXPECT_FALSE(host->alive(*child));
 }
 
