@@ -12,6 +12,12 @@ namespace {
 
 constexpr Duration kLateTimer = 2s;
 
+std::string title_of(const SubtaskId& subtask, const JobGraph& graph) {
+  const JobVertex& vertex = graph.vertices[subtask.vertex.value];
+  return "subtask " + std::to_string(subtask.index + 1) + " of " +
+         std::to_string(vertex.parallelism) + " of '" + vertex.name() + "'";
+}
+
 }  // namespace
 
 /// Carries states from the thread that steps a task to the mailbox.
@@ -107,6 +113,7 @@ void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformati
     return fail_before_start(attempt, status, {});
   Hosted& hosted = found->second;
   hosted.task = std::move(task).value();
+  hosted.title = title_of(attempt.subtask, *job.graph);
   hosted.flush_interval = hosted.task->flush_interval();
   if (hosted.flush_interval) schedule_flush(*hosted.flush_interval);
   environment_.tasks.add(hosted.task);
@@ -136,23 +143,24 @@ void HostedTasks::cancel(const AttemptId& attempt) {
 
 void HostedTasks::watch_cancellation(const AttemptId& attempt, Hosted& hosted) {
   const TimePoint due = main_.now() + options_.cancellation_timeout;
-  hosted.cancellation =
-      main_.schedule(options_.cancellation_timeout, "cancellation_timeout",
-                     [weak = weak_from_this(), attempt, due] {
-                       const auto self = weak.lock();
-                       if (self == nullptr || self->abandoned_ || !self->hosts(attempt)) return;
-                       // After a pause of this process timers come before the tasks that were
-                       // paused as well.
-                       if (self->main_.now() - due > kLateTimer)
-                         return self->watch_cancellation(attempt, self->tasks_.at(attempt));
-                       const Status status =
-                           deadline_exceeded("task " + to_string(attempt) + " did not end within " +
-                                             format_duration(self->options_.cancellation_timeout) +
-                                             " of its cancellation");
-                       LOG_ERROR("cancellation_timeout",
-                                 {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
-                       if (self->options_.on_fatal) self->options_.on_fatal(status);
-                     });
+  hosted.cancellation = main_.schedule(
+      options_.cancellation_timeout, "cancellation_timeout",
+      [weak = weak_from_this(), attempt, due] {
+        const auto self = weak.lock();
+        if (self == nullptr || self->abandoned_ || !self->hosts(attempt)) return;
+        // After a pause of this process timers come before the tasks that were
+        // paused as well.
+        if (self->main_.now() - due > kLateTimer)
+          return self->watch_cancellation(attempt, self->tasks_.at(attempt));
+        const Status status =
+            deadline_exceeded(self->tasks_.at(attempt).title + " did not end within " +
+                              format_duration(self->options_.cancellation_timeout) +
+                              " (task.cancellation.timeout) of its cancellation: its code does not "
+                              "return");
+        LOG_ERROR("cancellation_timeout",
+                  {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
+        if (self->options_.on_fatal) self->options_.on_fatal(status);
+      });
 }
 
 void HostedTasks::finish(const AttemptId& attempt) {

@@ -69,6 +69,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
     TaskState state = TaskState::kDeploying;
     uint32_t slot = 0;
     std::shared_ptr<StreamTask> task;  // Null before start().
+    std::string title;                 // `subtask 1 of 2 of 'map -> print'`.
     std::optional<Duration> flush_interval;
     TimerId cancellation;
     bool cancelling = false;

@@ -37,6 +37,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(const Options& options
   task_manager.name = "local";
   task_manager.state_directory = options.state_directory + "/taskmanager";
   task_manager.slots = options.slots;
+  task_manager.on_fatal = options.on_fatal;
   ASSIGN_OR_RETURN(
       cluster->task_manager_,
       TaskManagerRunner::start(task_manager, cluster->transport_, *cluster->clock_,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,9 @@ class LocalCluster {
     uint32_t slots = 1;
     std::string state_directory;  // Must not be there; removed in the end.
     bool allow_faults = false;
+    /// Of a thread of the cluster: a task does not return, so that the destructor would wait for
+    /// ever. Ends the process.
+    std::function<void(const Status&)> on_fatal;
   };
 
   static Result<std::unique_ptr<LocalCluster>> start(const Options&);

@@ -16,7 +16,7 @@ namespace freshet {
 
 namespace {
 
-constexpr int kExitTaskDoesNotEnd = 70;
+constexpr int kExitTaskDoesNotEnd = 1;
 
 size_t cores() {
   cpu_set_t set;
@@ -95,11 +95,12 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   TaskManagerRunner& self = *runner;
   shuffle_settings.timers = &self.main_;
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
+  const auto on_fatal = options.on_fatal ? options.on_fatal : end_process;
   self.run_on_main([&] {
     self.executor_ = std::make_unique<TaskExecutor>(
-        executor_settings, TaskExecutor::Environment{transport, self.main_, self.workers_, self.io_,
-                                                     modules, files, clock, *self.random_,
-                                                     *self.shuffle_, faults, nullptr, end_process});
+        executor_settings,
+        TaskExecutor::Environment{transport, self.main_, self.workers_, self.io_, modules, files,
+                                  clock, *self.random_, *self.shuffle_, faults, nullptr, on_fatal});
     self.executor_->start();
   });
   return runner;

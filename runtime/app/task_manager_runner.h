@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class TaskManagerRunner {
     std::string state_directory;
     std::string log_path;
     uint32_t slots = 1;
+    /// A task does not end; only the end of this process ends it. Called on the main thread.
+    /// Empty: ends the process.
+    std::function<void(const Status&)> on_fatal;
   };
 
   /// Opens the data port and begins to register. `faults` may be null.

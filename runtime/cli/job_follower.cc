@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "runtime/cli/command.h"
 #include "runtime/cli/progress_view.h"
@@ -39,8 +38,8 @@ int end_of(ProgressView& view, TimePoint now, const JobReport& job) {
 
 }  // namespace
 
-int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, const Clock& clock,
-               SignalWaiter& signals) {
+std::optional<int> follow_job(ControlClient& client, const JobId& id, TimePoint submitted,
+                              const Clock& clock, SignalWaiter& signals, const std::string& left) {
   const auto screen = make_error_screen();
   ProgressView view(*screen, submitted);
   Duration poll = kPollFirst;
@@ -51,8 +50,8 @@ int follow_job(ControlClient& client, const JobId& id, TimePoint submitted, cons
     const auto signal = signals.wait(poll);
     if (signal && *signal != SignalWaiter::Signal::kChild) {
       if (cancelling) {
-        view.note(fmt::format("Left; job {} is still being cancelled.", id.to_string()));
-        return kExitFailed;
+        view.note(left);
+        return std::nullopt;
       }
       cancelling = true;
       view.note("Cancelling; interrupt again to leave at once.");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "runtime/api/built_job.h"
@@ -15,6 +16,7 @@
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_follower.h"
+#include "runtime/cli/progress_screen.h"
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/logical_graph.h"
 #include "runtime/graph/slot_sharing.h"
@@ -128,10 +130,28 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
 /// What a job meets is shown as its progress; only what is wrong with this process itself is worth
 /// a line.
 void show_errors(void* /*context*/, LogLevel level, std::string_view line) {
-  const bool error = level == LogLevel::kError && !line.starts_with("job_failed");
+  const bool error = level == LogLevel::kError && !line.starts_with("job_failed") &&
+                     !line.starts_with("cancellation_timeout");
   if (error || line.starts_with("fault_never_fired")) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
   }
+}
+
+/// Ends this process though threads of the job may still run. Leaves standard output alone: one of
+/// them may hold it, and wait for a reader.
+[[noreturn]] void leave_local(const std::string& state_directory) {
+  static_cast<void>(make_local_file_system()->remove_all(state_directory));
+  std::_Exit(kExitFailed);
+}
+
+void end_stuck(const Status& why, const std::string& job, const std::string& state_directory) {
+  const auto screen = make_error_screen();
+  screen->write(
+      fmt::format("{}freshet: {}\nJob {} did not end; it ends with this process, and what it did "
+                  "not publish may "
+                  "stay beside its output.\n",
+                  screen->columns() > 0 ? "\r\033[K" : "", why.message(), job));
+  leave_local(state_directory);
 }
 
 int run_local(const RunOptions& options, const Configuration& configuration,
@@ -145,6 +165,9 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   const std::string temporary = environment_variable("TMPDIR").value_or("/tmp");
   remove_stale_local_state(temporary, kLocalClusterState, *make_local_file_system());
   local.state_directory = local_state_directory(temporary, kLocalClusterState);
+  local.on_fatal = [name = job.submission.name, state = local.state_directory](const Status& why) {
+    end_stuck(why, name, state);
+  };
   const auto cluster = LocalCluster::start(local);
   if (!cluster.ok()) return fail(cluster.status());
   ControlClient& client = (*cluster)->client();
@@ -152,7 +175,13 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   const auto id = submit(client, job);
   if (!id.ok()) return fail(id.status());
   fmt::print(stderr, "Job has been submitted with JobID {}\n", id->to_string());
-  return follow_job(client, *id, submitted, (*cluster)->clock(), signals);
+  const std::string left = fmt::format(
+      "Left; job {} ends with this process, and what it did not publish may stay beside "
+      "its output.",
+      id->to_string());
+  const auto code = follow_job(client, *id, submitted, (*cluster)->clock(), signals, left);
+  if (!code) leave_local(local.state_directory);
+  return *code;
 }
 
 int run_on_cluster(const RunOptions& options, const Configuration& configuration,
@@ -174,7 +203,9 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
                "'freshet cluster status' names.\n");
   }
   if (options.detached) return kExitOk;
-  return follow_job(client, *id, submitted, (*connection)->clock(), signals);
+  const std::string left = fmt::format("Left; job {} is still being cancelled.", id->to_string());
+  return follow_job(client, *id, submitted, (*connection)->clock(), signals, left)
+      .value_or(kExitFailed);
 }
 
 int run(const RunOptions& options) {

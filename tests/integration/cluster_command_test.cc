@@ -320,6 +320,60 @@ TEST(RunCommandTest, CancelsALocalJobOnInterrupt) {
   EXPECT_FALSE(exists(directory / "counts"));
 }
 
+/// A local job with a map function that does not return; what it leaves is under `directory`.
+class StuckLocalJob {
+ public:
+  StuckLocalJob(const TemporaryDirectory& directory, const std::string& cancellation_timeout)
+      : stuck_(directory / "stuck"),
+        run_("/usr/bin/env",
+             {"TMPDIR=" + directory.path(), FRESHET_BINARY, "run", "--local", "-D",
+              "task.cancellation.timeout=" + cancellation_timeout, test_job("failing"), "--",
+              "--where", "map-stuck", "--once", stuck_, "--output", directory / "numbers"}),
+        state_(directory / ("freshet-local-" + std::to_string(run_.pid()))) {}
+
+  bool wait_until_stuck() {
+    return wait_until([&] { return exists(stuck_); }, 20s);
+  }
+  bool wait_for_line(const std::string& line) {
+    return wait_until([&] { return run_.errors().find(line) != std::string::npos; }, 20s);
+  }
+  FreshetProcess& run() { return run_; }
+  const std::string& state() const { return state_; }
+
+ private:
+  const std::string stuck_;
+  FreshetProcess run_;
+  const std::string state_;
+};
+
+TEST(RunCommandTest, LeavesALocalJobThatDoesNotReturnOnTheSecondInterrupt) {
+  const TemporaryDirectory directory;
+  StuckLocalJob job(directory, "1 h");
+  ASSERT_TRUE(job.wait_until_stuck()) << job.run().errors();
+  EXPECT_TRUE(exists(job.state()));
+  job.run().send_signal(SIGINT);
+  ASSERT_TRUE(job.wait_for_line("interrupt again to leave at once")) << job.run().errors();
+  job.run().send_signal(SIGINT);
+  EXPECT_EQ(job.run().wait(20s), 1) << job.run().errors();
+  EXPECT_THAT(job.run().errors(), HasSubstr("\nLeft; job "));
+  EXPECT_FALSE(exists(job.state()));
+}
+
+TEST(RunCommandTest, NamesTheTaskThatKeepsALocalJobFromEnding) {
+  const TemporaryDirectory directory;
+  StuckLocalJob job(directory, "100 ms");
+  ASSERT_TRUE(job.wait_until_stuck()) << job.run().errors();
+  job.run().send_signal(SIGINT);
+  EXPECT_EQ(job.run().wait(20s), 1) << job.run().errors();
+  EXPECT_THAT(job.run().errors(), HasSubstr("freshet: subtask 1 of 1 of '"));
+  EXPECT_THAT(job.run().errors(), HasSubstr("careful map"));
+  EXPECT_THAT(job.run().errors(),
+              HasSubstr("did not end within 100 ms (task.cancellation.timeout)"));
+  EXPECT_THAT(job.run().errors(), HasSubstr("\nJob failing did not end"));
+  EXPECT_THAT(job.run().errors(), Not(HasSubstr("cancellation_timeout")));
+  EXPECT_FALSE(exists(job.state()));
+}
+
 TEST(RunCommandTest, ShowsHelpAndVersion) {
   const Outcome version = run_freshet({"--version"});
   EXPECT_EQ(version.exit_code, 0);

@@ -1,9 +1,11 @@
 // Fails where --where says: build, build-differently, open, map (at number --at), or map-once,
 // which fails only while the directory --once could be made, so that the second attempt succeeds.
+// map-stuck makes the directory --once and does not return.
 // two-sinks: in two ways to write the same directory.
 
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "runtime/api/job.h"
 #include "runtime/connectors/file_sink.h"
@@ -31,9 +33,15 @@ struct Failure {
   int64_t at = 0;
   std::string once;
 
+  [[noreturn]] void get_stuck() const {
+    std::filesystem::create_directory(once);
+    while (true) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+
   void maybe(int64_t number) const {
     if (number != at) return;
     if (where == "map") throw std::runtime_error("there is no number " + std::to_string(number));
+    if (where == "map-stuck") get_stuck();
     if (where == "map-once" && std::filesystem::create_directory(once)) {
       throw std::runtime_error("there is no number " + std::to_string(number) + " yet");
     }
@@ -52,7 +60,7 @@ FRESHET_JOB(failing) {
   freshet::Arguments& arguments = env.arguments();
   Failure failure;
   failure.where = arguments.text(
-      "where", "build, build-differently, two-sinks, open, map, map-once or nowhere");
+      "where", "build, build-differently, two-sinks, open, map, map-once, map-stuck or nowhere");
   failure.at = arguments.integer_or("at", 500, "the number that fails");
   failure.once = env.path(arguments.text_or("once", "", "directory that remembers the failure"));
   const std::string output = env.path(arguments.text("output", "directory to make"));

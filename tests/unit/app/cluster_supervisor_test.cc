@@ -213,7 +213,7 @@ TEST_F(ClusterSupervisorTest, RestartsATaskManagerThatASignalEndedBeforeItCameUp
 
 TEST_F(ClusterSupervisorTest, RestartsATaskManagerThatGivesUpAfterItCameUp) {
   start_all();
-  host_.end(pid_of("taskmanager-1"), "exit code 70");
+  host_.end(pid_of("taskmanager-1"), "exit code 1");
   ASSERT_TRUE(supervisor_->step().ok());
   EXPECT_EQ(host_.running.size(), 3u);
   host_.end(pid_of("taskmanager-1"), "exit code 1");  // Its port was taken meanwhile.
