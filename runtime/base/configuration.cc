@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/base/check.h"
+#include "runtime/base/settings_table.h"
 
 namespace freshet {
 
@@ -74,27 +75,6 @@ bool in_range(const ConfigKey& key, Number number) {
          number <= static_cast<Number>(key.allowed.maximum);
 }
 
-/// `64 mb`: in the largest unit that leaves no rest.
-std::string size_text(double bytes) {
-  auto rest = static_cast<uint64_t>(bytes);
-  const char* const units[] = {" b", " kb", " mb", " gb"};
-  size_t unit = 0;
-  for (; unit < 3 && rest % 1024 == 0 && rest > 0; unit++) rest /= 1024;
-  return std::to_string(rest) + units[unit];
-}
-
-std::string range_of(const ConfigKey& key) {
-  if (key.allowed.kind == ConfigKind::kBytes) {
-    return fmt::format(" from {} to {}", size_text(key.allowed.minimum),
-                       size_text(key.allowed.maximum));
-  }
-  if (key.allowed.kind == ConfigKind::kReal) {
-    return fmt::format(" from {} to {}", key.allowed.minimum, key.allowed.maximum);
-  }
-  return fmt::format(" from {} to {}", static_cast<int64_t>(key.allowed.minimum),
-                     static_cast<int64_t>(key.allowed.maximum));
-}
-
 bool is_one_of(std::string_view word, std::string_view words) {
   while (true) {
     const size_t end = words.find('|');
@@ -102,15 +82,6 @@ bool is_one_of(std::string_view word, std::string_view words) {
     if (end == words.npos) return false;
     words.remove_prefix(end + 1);
   }
-}
-
-/// `none, fixed-delay or failure-rate`.
-std::string enumerate(std::string_view words) {
-  std::string text(words);
-  const size_t last = text.rfind('|');
-  if (last != text.npos) text.replace(last, 1, " or ");
-  for (size_t at = text.find('|'); at != text.npos; at = text.find('|')) text.replace(at, 1, ", ");
-  return text;
 }
 
 const ConfigKey* find_key(std::string_view name) {
@@ -170,7 +141,7 @@ Result<int64_t> Configuration::integer(const ConfigKey& key) const {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || !in_range(key, number)) {
-    return bad_value(key, value, "a whole number" + range_of(key));
+    return bad_value(key, value, allowed_values(key));
   }
   return number;
 }
@@ -181,7 +152,7 @@ Result<double> Configuration::real(const ConfigKey& key) const {
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !std::isfinite(number) || !in_range(key, number)) {
-    return bad_value(key, value, "a number" + range_of(key));
+    return bad_value(key, value, allowed_values(key));
   }
   return number;
 }
@@ -191,7 +162,7 @@ Result<bool> Configuration::boolean(const ConfigKey& key) const {
   const std::string value = text(key);
   if (value == "true") return true;
   if (value == "false") return false;
-  return bad_value(key, value, "true or false");
+  return bad_value(key, value, allowed_values(key));
 }
 
 Result<Duration> Configuration::duration(const ConfigKey& key) const {
@@ -217,7 +188,7 @@ Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
     return bad_value(key, value, "a size such as 64 mb");
   }
   number <<= shift->second;
-  if (!in_range(key, number)) return bad_value(key, value, "a size" + range_of(key));
+  if (!in_range(key, number)) return bad_value(key, value, allowed_values(key));
   return number;
 }
 
@@ -227,7 +198,7 @@ Status Configuration::check(const ConfigKey& key) const {
       break;
     case ConfigKind::kChoice:
       if (is_one_of(text(key), key.allowed.words)) return Status();
-      return bad_value(key, text(key), enumerate(key.allowed.words));
+      return bad_value(key, text(key), allowed_values(key));
     case ConfigKind::kBoolean:
       return boolean(key).status();
     case ConfigKind::kInteger:
