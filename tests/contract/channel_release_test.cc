@@ -59,6 +59,8 @@ class Participant : public Task {
   std::atomic<uint64_t> records_{0};
 };
 
+constexpr uint64_t kAtOnceMax = 6000;
+
 class Producer final : public Participant {
  public:
   Producer(Executor& executor, std::shared_ptr<Signals> signals, uint64_t seed, uint64_t at_once)
@@ -134,8 +136,9 @@ class Traffic {
   Traffic(ChannelRig& rig, uint64_t seed, bool spilling)
       : rig_(rig), random_(make_seeded_random(seed)), spilling_(spilling) {
     for (uint32_t i = 0; i < kProducers; ++i) {
-      auto producer = std::make_shared<Producer>(threads_[i], signals_, random_->next(),
-                                                 spilling ? 2000 + random_->below(4000) : 1);
+      auto producer =
+          std::make_shared<Producer>(threads_[i], signals_, random_->next(),
+                                     spilling ? 2000 + random_->below(kAtOnceMax - 2000) : 1);
       auto options = rig.partition_options(i, kConsumers);
       options.wake = waker(producer);
       producer->partition = rig.partition(options);
@@ -156,7 +159,8 @@ class Traffic {
 
   /// `who` goes after a number of records by chance; then the others do, in an order by chance.
   void run_until_gone(Participant& who) {
-    who.records_max = 1 + random_->below(4000);
+    // A producer that is to spill does not go before.
+    who.records_max = 1 + random_->below(4000) + (spilling_ ? kAtOnceMax : 0);
     std::vector<Participant*> all;
     for (auto& producer : producers_) all.push_back(producer.get());
     for (auto& consumer : consumers_) all.push_back(consumer.get());
