@@ -112,6 +112,9 @@ void PipelinedPartition::end_record() {
   current_ = nullptr;
   if (!shared_.closed.empty()) hand_over();
   note_space();
+  const bool cancelled = cancelled_ != nullptr && cancelled_->load(std::memory_order_acquire);
+  if (cancelled || !status_.ok()) [[unlikely]]
+    throw WriteAbandoned();
 }
 
 void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payload) {

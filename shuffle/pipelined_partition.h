@@ -35,7 +35,10 @@ class PipelinedPartition final : public ResultPartition {
   bool spilled() const override { return spill_ != nullptr; }
   bool pay_back() override;
   const Status& status() const override { return status_; }
-  void watch(bool* full) override { full_ = full; }
+  void watch(bool* full, const std::atomic<bool>* cancelled) override {
+    full_ = full;
+    cancelled_ = cancelled;
+  }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
   void write_to_all() override;
@@ -87,6 +90,7 @@ class PipelinedPartition final : public ResultPartition {
   ChannelWriter* current_ = nullptr;  // Between begin_record and end_record.
   EpochMillis timestamp_ = kNoTimestamp;
   bool* full_ = nullptr;
+  const std::atomic<bool>* cancelled_ = nullptr;
   bool ended_ = false;
   bool released_ = false;
   bool logged_spill_ = false;

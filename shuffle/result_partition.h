@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -43,6 +45,13 @@ uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
 /// empty, blocks come from the heap and count as overdraft; above a bound what is written goes to a
 /// file, and so does all that comes behind it, until pay_back() has brought it back. Buffers are
 /// handed over when full, at flush() and before events; handed over they are immutable.
+/// Nobody wants what is written: the task was cancelled, or its output failed. Leaves an element in
+/// the middle that may emit without end.
+class WriteAbandoned final : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the task's output is not wanted any more"; }
+};
+
 class ResultPartition : public RecordOutput {
  public:
   struct Options {
@@ -80,9 +89,10 @@ class ResultPartition : public RecordOutput {
   /// dropped, and the data has no end.
   virtual const Status& status() const = 0;
 
-  /// From now on writing functions set `*full` when they leave it unavailable. Outlives the
-  /// partition.
-  virtual void watch(bool* full) = 0;
+  /// From now on writing functions set `*full` when they leave it unavailable, and end_record()
+  /// throws WriteAbandoned once `*cancelled` (may be null) or when status() is not ok. Both outlive
+  /// the partition.
+  virtual void watch(bool* full, const std::atomic<bool>* cancelled) = 0;
 
   /// From now on what is written to channel 0 goes to all consumers, encoded once and in shared
   /// buffers; no other channel is written. Before the first record.

@@ -44,7 +44,7 @@ std::string_view to_string(DecisionKind kind) {
 
 bool MemoryDecisionLog::extends_last(const Decision& decision) const {
   return count_at_ != 0 && decision.kind == last_.kind && decision.input == last_.input &&
-         decision.producer == last_.producer;
+         decision.producer == last_.producer && decision.value == last_.value;
 }
 
 void MemoryDecisionLog::append(const Decision& decision) {
@@ -76,6 +76,8 @@ void MemoryDecisionLog::append(const Decision& decision) {
       break;
     }
     case DecisionKind::kPoll:
+      put(bytes_, static_cast<uint32_t>(decision.value));
+      break;
     case DecisionKind::kFinish:
       break;
   }
@@ -118,6 +120,8 @@ void DecisionLogReader::read_entry() {
         decision.bytes = decoder_.read_string();
         break;
       case DecisionKind::kPoll:
+        decision.value = decoder_.read_fixed<uint32_t>();
+        break;
       case DecisionKind::kFinish:
         break;
       default:

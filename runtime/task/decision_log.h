@@ -12,7 +12,7 @@ namespace freshet {
 
 enum class DecisionKind : uint8_t {
   kElement = 1,   // The next element is taken from one channel.
-  kPoll = 2,      // The source is polled once.
+  kPoll = 2,      // The source is polled once, for so many records at most.
   kEndInput = 3,  // A gate has ended.
   kFinish = 4,    // One batch of what operators emit at the end of their data.
   kClock = 5,     // The cached processing time changes.
@@ -30,7 +30,7 @@ struct Decision {
   DecisionKind kind = DecisionKind::kElement;
   uint32_t input = 0;      // Index of the gate: kElement, kEndInput.
   uint32_t producer = 0;   // kElement.
-  uint64_t value = 0;      // kClock: epoch milliseconds; kRandom.
+  uint64_t value = 0;      // kClock: epoch milliseconds; kRandom; kPoll: records.
   std::string_view bytes;  // kExternal; as long as whoever gave it says.
 
   bool operator==(const Decision&) const = default;
@@ -49,7 +49,7 @@ class DecisionLog {
 ///
 ///   log   := entry*
 ///   entry := 1 u32 input u32 producer u64 times      kElement, run-length encoded
-///            2 u64 times                             kPoll
+///            2 u32 records u64 times                 kPoll
 ///            3 u32 input                             kEndInput
 ///            4 u64 times                             kFinish
 ///            5 u64 epoch_millis                      kClock

@@ -33,7 +33,7 @@ std::optional<Decision> LiveDecisions::next(const Offers& offers) {
   }
   if (!poll) return std::nullopt;
   polled_last_ = true;
-  return logged({DecisionKind::kPoll, 0, 0, 0, {}});
+  return logged({DecisionKind::kPoll, 0, 0, offers.poll_records, {}});
 }
 
 void LiveDecisions::tick() {

@@ -26,7 +26,8 @@ struct PollWait {
 struct Offers {
   const std::vector<InputGate*>* gates = nullptr;  // Null entries have ended already.
   bool elements = false;                           // Elements and ends of gates are wanted.
-  bool poll = false;                               // The source has or may have more.
+  bool poll = false;                               // The source has or may have more,
+  uint32_t poll_records = 1;                       // so many at once.
   std::optional<PollWait> poll_wait{};             // Otherwise: until when it has nothing.
   bool finish = false;  // All data was seen; the next batch of the end is due.
 };

@@ -73,6 +73,8 @@ void CapturePartition::end_record() {
     bytes_ += encoder_.bytes().size();
     add(i, {ElementKind::kRecord, timestamp_, std::string(encoder_.bytes())});
   }
+  if ((cancelled_ != nullptr && cancelled_->load(std::memory_order_acquire)) || !status_.ok())
+    throw WriteAbandoned();
 }
 
 void CapturePartition::broadcast_event(ElementKind kind, std::string_view payload) {
@@ -159,8 +161,9 @@ class SilentListener final : public TaskListener {
 
 std::string name_of(const AttemptId& attempt) { return "task " + to_string(attempt); }
 
-/// What it sent until its partitions were released, against what it sent now.
-Status compare_output(const AttemptId& attempt, uint32_t output,
+/// What it sent until its partitions were released, against what it sent now. Of its last element
+/// it may not have sent all.
+Status compare_output(const AttemptId& attempt, uint32_t output, bool abandoned,
                       const std::vector<ChannelPosition>& recorded,
                       const CapturePartition& repeated) {
   const auto where = [&](uint32_t subpartition) {
@@ -171,7 +174,9 @@ Status compare_output(const AttemptId& attempt, uint32_t output,
   for (const ChannelPosition& position : recorded) both[position.peer].first = position;
   for (const ChannelPosition& position : repeated.positions())
     both[position.peer].second = position;
-  for (const auto& [subpartition, pair] : both) {
+  for (auto& [subpartition, pair] : both) {
+    if (abandoned)
+      pair.second = repeated.position_at(subpartition, pair.first.elements).value_or(pair.second);
     if (pair.first.elements != pair.second.elements) {
       return data_loss(where(subpartition) + std::to_string(pair.first.elements) +
                        " elements were sent, executed again " +
@@ -275,7 +280,8 @@ Result<RepeatedTask> repeat_recording(const TaskRecording& recording, const JobG
     RETURN_IF_ERROR(compare_input(attempt, index, recorded, *gates.at(index)));
   }
   for (const auto& [index, recorded] : recording.outputs) {
-    RETURN_IF_ERROR(compare_output(attempt, index, recorded, *repeated.outputs.at(index)));
+    RETURN_IF_ERROR(
+        compare_output(attempt, index, recording.abandoned, recorded, *repeated.outputs.at(index)));
   }
   RETURN_IF_ERROR(compare_files(attempt, recording.files, repeated.files));
   return repeated;

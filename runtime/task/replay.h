@@ -55,7 +55,10 @@ class CapturePartition final : public ResultPartition {
   bool spilled() const override { return owed_ != 0; }
   bool pay_back() override;
   const Status& status() const override { return status_; }
-  void watch(bool* full) override { full_ = full; }
+  void watch(bool* full, const std::atomic<bool>* cancelled) override {
+    full_ = full;
+    cancelled_ = cancelled;
+  }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override;
   void end_record() override;
   void write_to_all() override { to_all_ = true; }
@@ -106,6 +109,7 @@ class CapturePartition final : public ResultPartition {
   uint32_t owed_ = 0;
   Status status_;
   bool* full_ = nullptr;
+  const std::atomic<bool>* cancelled_ = nullptr;
   bool unflushed_ = false;
   bool ended_ = false;
   bool released_ = false;

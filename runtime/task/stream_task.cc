@@ -12,9 +12,9 @@ namespace freshet {
 
 namespace {
 
-constexpr uint32_t kElementsPerStep = 1024;
-constexpr uint32_t kElementsPerClockRead = 64;
-constexpr uint32_t kRecordsPerPoll = 128;
+// A step of what is fast ends by this, of what is slow by its time: long enough that the caches pay
+// for a change of tasks, short enough that a thousand tasks have their turns.
+constexpr uint32_t kElementsPerStep = 8192;
 constexpr Duration kStepTime = 2ms;
 constexpr std::chrono::milliseconds kTimerMax = 1s;  // A clock that goes back is seen after it.
 
@@ -46,7 +46,8 @@ StreamTask::StreamTask(Options options, Environment environment,
     : options_(std::move(options)),
       environment_(std::move(environment)),
       vertex_(options_.graph->vertices.at(options_.attempt.subtask.vertex.value)),
-      decisions_(std::move(decisions)) {}
+      decisions_(std::move(decisions)),
+      pace_(environment_.clock, kStepTime) {}
 
 StreamTask::~StreamTask() {
   if (chain_) chain_->close();
@@ -78,7 +79,7 @@ void StreamTask::connect(std::vector<std::shared_ptr<InputGate>> gates,
     output.timeout_ms = edge.buffer_timeout_ms;
     // What enumerators and readers say to each other is little and waited for.
     output.flush_every_step = edge.buffer_timeout_ms == 0 || edge.feedback || vertex_.hidden;
-    output.partition->watch(&output_full_);
+    output.partition->watch(&end_run_, &cancelled_);
     outputs_.push_back(std::move(output));
   }
   gates_open_ = inputs_.size();
@@ -104,9 +105,11 @@ StepResult StreamTask::step() {
   const Counter waited_for = last_blocked_ ? kBackPressured : last_worked_ ? kBusy : kIdleTime;
   counters_[waited_for].fetch_add((begin - last_end_).count(), std::memory_order_relaxed);
   last_blocked_ = took_nothing_ = false;
-  const StepResult result = step_guarded(begin);
+  pace_.begin_step(begin);
+  const StepResult result = step_guarded();
   count_elements();
   last_end_ = environment_.clock.now();
+  pace_.end_step(last_end_);
   set_end(last_end_);
   counters_[took_nothing_ ? kBackPressured : kBusy].fetch_add((last_end_ - begin).count(),
                                                               std::memory_order_relaxed);
@@ -114,9 +117,9 @@ StepResult StreamTask::step() {
   return result;
 }
 
-StepResult StreamTask::step_guarded(TimePoint begin) {
+StepResult StreamTask::step_guarded() {
   try {
-    return work(begin);
+    return work();
   } catch (const PermanentFailure& error) {
     fail(invalid_argument("operator '" + failed_operator() + "': " + error.what()),
          failed_operator());
@@ -128,7 +131,7 @@ StepResult StreamTask::step_guarded(TimePoint begin) {
   return StepResult::kFinished;
 }
 
-StepResult StreamTask::work(TimePoint begin) {
+StepResult StreamTask::work() {
   if (!take_mail()) return StepResult::kFinished;
   if (state_ == TaskState::kDeploying) {
     initialize();
@@ -150,10 +153,8 @@ StepResult StreamTask::work(TimePoint begin) {
     const uint32_t taken = act(*decision);
     if (state_ != TaskState::kRunning)
       return is_terminal(state_) ? StepResult::kFinished : StepResult::kIdle;
-    const bool long_work = decision->kind != DecisionKind::kElement ||
-                           done / kElementsPerClockRead != (done + taken) / kElementsPerClockRead;
     done += taken;
-    if (long_work && environment_.clock.now() - begin >= kStepTime) break;
+    if (pace_.over()) break;
   }
   if (fail_by_status()) return StepResult::kFinished;
   end_when_drained();
@@ -235,6 +236,7 @@ Status StreamTask::open_inputs_and_outputs() {
     ASSIGN_OR_RETURN(input.type, edge_type_of(*options_.built, edge));
     input.reader = input.type->make_reader();
     input.receiver = &chain_->input(input.head_input);
+    input.paced = std::make_unique<PacedReceiver>(*input.receiver, pace_, end_run_);
     producers.push_back(input.producers);
   }
   valve_ = WatermarkValve(producers);
@@ -251,7 +253,7 @@ bool StreamTask::can_emit() {
     available = output.partition->available() && available;
   }
   if (phase_ == Phase::kDrain) return true;
-  if (available) output_full_ = false;
+  if (available) end_run_ = false;
   return available;
 }
 
@@ -265,6 +267,7 @@ Offers StreamTask::offers() const {
   offers.gates = &open_gates_;
   offers.finish = phase_ == Phase::kFinish;
   offers.poll = phase_ == Phase::kProcess && poll_due_;
+  offers.poll_records = pace_.records_max();
   if (phase_ == Phase::kProcess) offers.poll_wait = poll_wait_;
   const SourceOperator* source = chain_->source();
   offers.elements = phase_ == Phase::kDrain ||
@@ -280,19 +283,22 @@ uint32_t StreamTask::act(const Decision& decision) {
       end_gate(decision.input);
       return 1;
     case DecisionKind::kPoll:
-      poll_source();
+      poll_source(static_cast<uint32_t>(decision.value));
       return 1;
     default:
       CHECK(decision.kind == DecisionKind::kFinish);
       finish_some();
+      pace_.count(pace_.records_max());
       return 1;
   }
 }
 
 uint32_t StreamTask::take_run(const Decision& decision) {
   Input& input = inputs_[decision.input];
-  std::optional<RecordRun> run =
-      input.gate->begin_run(decision.producer, decisions_->run_max(), &output_full_);
+  const uint32_t records_max = pace_.is_fast()
+                                   ? decisions_->run_max()
+                                   : std::min(decisions_->run_max(), pace_.records_max());
+  std::optional<RecordRun> run = input.gate->begin_run(decision.producer, records_max, &end_run_);
   if (!run) return 0;
   // What was taken counts also when user code throws.
   struct End {
@@ -301,7 +307,7 @@ uint32_t StreamTask::take_run(const Decision& decision) {
     const RecordRun& run;
     ~End() { gate.end_run(producer, run); }
   } end{*input.gate, decision.producer, *run};
-  input.reader->read_run(*run, *input.receiver);
+  input.reader->read_run(*run, *input.paced);
   return run->records();
 }
 
@@ -333,6 +339,7 @@ uint32_t StreamTask::take_element(const Decision& decision) {
   element_.reset();
   if (faults != nullptr) [[unlikely]]
     faults->at("task.after_element");
+  pace_.count(1);
   return 1;
 }
 
@@ -395,14 +402,18 @@ void StreamTask::end_gate(uint32_t index) {
   if (gates_open_ == 0 && chain_->source() == nullptr) end_processing();
 }
 
-void StreamTask::poll_source() {
-  const PollResult result = chain_->poll(kRecordsPerPoll);
+void StreamTask::poll_source(uint32_t records_max) {
+  const uint64_t before = chain_->source_records();
+  polling_ = true;
+  const PollResult result = chain_->poll(records_max);
+  polling_ = false;
   poll_due_ = result == PollResult::kMore;
   poll_wait_.reset();
   if (const auto until = chain_->wake_at(); until && result == PollResult::kWaiting) {
     poll_wait_ = PollWait{decisions_->processing_time(), *until};
   }
   if (result == PollResult::kEnded) end_processing();
+  pace_.count(std::max<uint64_t>(1, chain_->source_records() - before));
 }
 
 void StreamTask::want_timer() {
@@ -507,7 +518,10 @@ std::string StreamTask::failed_operator() const {
 }
 
 std::string StreamTask::failed_element() const {
-  if (!element_) return "";
+  if (!element_) {
+    return polling_ ? ", record " + std::to_string(chain_->source_records()) + " of its source"
+                    : "";
+  }
   const Input& input = inputs_[element_->input];
   const uint64_t next = position_of(input.gate->positions(), element_->producer).elements;
   const JobGraph& graph = *options_.graph;
@@ -530,8 +544,8 @@ void StreamTask::fail_by_user(const std::string& what) {
 bool StreamTask::fail_by_output() {
   for (size_t i = 0; i < outputs_.size(); i++) {
     if (!outputs_[i].writer) continue;
-    const Status& status = outputs_[i].writer->status().ok() ? outputs_[i].partition->status()
-                                                             : outputs_[i].writer->status();
+    const Status& status = outputs_[i].partition->status().ok() ? outputs_[i].writer->status()
+                                                                : outputs_[i].partition->status();
     if (status.ok()) continue;
     const JobGraph& graph = *options_.graph;
     const JobEdge& edge = graph.edges[graph.outputs_of(vertex_.id)[i].value];
@@ -547,6 +561,10 @@ bool StreamTask::fail_by_output() {
 }
 
 void StreamTask::fail(Status cause, std::string operator_name) {
+  if ((mail_.load() & kCancel) != 0) {  // That is why, or nobody wants to know.
+    take_mail();
+    return;
+  }
   if (chain_) chain_->close();
   TaskStateChange change;
   change.cause = std::move(cause);

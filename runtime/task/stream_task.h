@@ -15,6 +15,7 @@
 #include "runtime/task/operator_chain.h"
 #include "runtime/task/record_writer.h"
 #include "runtime/task/runnable_task.h"
+#include "runtime/task/step_pace.h"
 #include "runtime/task/task_progress.h"
 #include "runtime/task/watermark_valve.h"
 
@@ -56,7 +57,10 @@ class StreamTask final : public RunnableTask {
   bool blocking() const override { return vertex_.blocking; }
 
   // Mail: on any thread; the caller wakes the task afterwards. Looked at before anything else.
-  void request_cancel() { mail_.fetch_or(kCancel); }
+  void request_cancel() {
+    mail_.fetch_or(kCancel);
+    cancelled_.store(true, std::memory_order_release);  // Whoever sees it finds the mail.
+  }
   void request_finish() { mail_.fetch_or(kFinish); }
   void request_flush() { mail_.fetch_or(kFlush); }
   /// The time that on_timer_wanted() asked for has passed.
@@ -83,6 +87,7 @@ class StreamTask final : public RunnableTask {
     std::shared_ptr<const EdgeType> type;
     std::unique_ptr<RecordReader> reader;
     RecordReceiver* receiver = nullptr;
+    std::unique_ptr<PacedReceiver> paced;  // The same, for many at once.
     uint32_t head_input = 0;
     uint32_t producers = 0;
   };
@@ -94,8 +99,8 @@ class StreamTask final : public RunnableTask {
     bool flush_every_step = false;
   };
 
-  StepResult step_guarded(TimePoint begin);
-  StepResult work(TimePoint begin);
+  StepResult step_guarded();
+  StepResult work();
   bool take_mail();
   void initialize();
   Status open_inputs_and_outputs();
@@ -109,7 +114,7 @@ class StreamTask final : public RunnableTask {
   void take_event(const Decision&, const Element&);
   void end_gate(uint32_t input);
   void advance_event_time(std::optional<EpochMillis>);
-  void poll_source();
+  void poll_source(uint32_t records_max);
   void want_timer();
   void end_processing();
   void finish_some();
@@ -140,7 +145,7 @@ class StreamTask final : public RunnableTask {
   std::unique_ptr<OperatorChain> chain_;
   WatermarkValve valve_{{}};
   bool sent_active_ = true;
-  bool output_full_ = false;   // Some output became unavailable.
+  bool end_run_ = false;       // Some output became unavailable, or the step's time is over.
   bool pays_back_ = false;     // And there is memory for more of what it owes.
   bool took_nothing_ = false;  // In this step, for want of space.
 
@@ -152,12 +157,15 @@ class StreamTask final : public RunnableTask {
   size_t gates_open_ = 0;
   std::vector<CommittableBytes> committables_;
   std::optional<Decision> element_;  // Being processed.
+  bool polling_ = false;
   bool released_ = false;
 
   std::atomic<uint32_t> mail_{0};
   std::atomic<bool> wants_flush_{false};
+  std::atomic<bool> cancelled_{false};  // Also asked within an element.
 
   // Time: the end of the last step, and what the task waited for from then on.
+  StepPace pace_;
   TimePoint last_end_{};
   bool last_blocked_ = false;
   bool last_worked_ = false;

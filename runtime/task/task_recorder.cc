@@ -61,11 +61,20 @@ class RecordingPartition final : public ResultPartition {
   bool spilled() const override { return partition_->spilled(); }
   bool pay_back() override { return partition_->pay_back(); }
   const Status& status() const override { return partition_->status(); }
-  void watch(bool* full) override { partition_->watch(full); }
+  void watch(bool* full, const std::atomic<bool>* cancelled) override {
+    partition_->watch(full, cancelled);
+  }
   Encoder& begin_record(uint32_t subpartition, EpochMillis timestamp) override {
     return partition_->begin_record(subpartition, timestamp);
   }
-  void end_record() override { partition_->end_record(); }
+  void end_record() override {
+    try {
+      partition_->end_record();
+    } catch (const WriteAbandoned&) {
+      to_.abandoned = true;
+      throw;
+    }
+  }
   void write_to_all() override { partition_->write_to_all(); }
   void broadcast_event(ElementKind kind, std::string_view payload) override {
     partition_->broadcast_event(kind, payload);

@@ -36,7 +36,9 @@ struct TaskRecording {
   MemoryDecisionLog decisions;
   std::map<uint32_t, RecordedInput> inputs;  // By index of the gate.
   std::map<uint32_t, std::vector<ChannelPosition>>
-      outputs;          // By index of the partition; as of its release.
+      outputs;  // By index of the partition; as of its release.
+  bool abandoned =
+      false;            // In the middle of its last decision, which sent no more: WriteAbandoned.
   RecordedFiles files;  // What its operators wrote.
 };
 

@@ -70,7 +70,7 @@ class PartitionWriter {
     options.fixed_record_size = sizeof(int64_t);
     options.wake = [space = space_] { space->raise(); };
     ASSIGN_OR_RETURN(partition_, environment.create_partition(options));
-    partition_->watch(&full_);
+    partition_->watch(&full_, nullptr);
     return Status();
   }
 

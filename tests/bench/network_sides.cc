@@ -46,7 +46,7 @@ class Writer {
     options.fixed_record_size = sizeof(uint64_t);
     options.wake = [wakeup = wakeup_] { wakeup->raise(); };
     ASSIGN_OR_RETURN(partition_, environment.create_partition(options));
-    partition_->watch(&full_);
+    partition_->watch(&full_, nullptr);
     return Status();
   }
 

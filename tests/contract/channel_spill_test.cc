@@ -67,6 +67,19 @@ TEST_P(ChannelSpillTest, ProducerGoesOnOnceEverythingIsReadThatCameFromTheHeap) 
   partition->release();
 }
 
+TEST_P(ChannelSpillTest, WritingIsAbandonedOnceItsTaskIsCancelled) {
+  auto partition = rig_.partition(rig_.partition_options(0, 1));
+  bool full = false;
+  std::atomic<bool> cancelled{false};
+  partition->watch(&full, &cancelled);
+  const std::string payload(100'000, 'x');
+  for (int i = 0; i < 100; ++i) write_record(*partition, 0, payload);
+  EXPECT_TRUE(full);
+  cancelled = true;
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(write_record(*partition, 0, payload), WriteAbandoned);
+  partition->release();
+}
+
 TEST_P(ChannelSpillTest, SpilledElementsReachTheNextAttemptOfAConsumer) {
   auto options = rig_.partition_options(0, 1);
   options.hash = true;

@@ -40,6 +40,7 @@ class FunctionOperator final : public SourceOperator {
     std::function<bool(OperatorContext&, RecordReceiver&)> finish;
     std::function<PollResult(uint32_t, OperatorContext&, RecordReceiver&)> poll;
     std::function<bool()> wants_input;
+    std::function<uint64_t()> source_records;
     std::function<void(EpochMillis)> on_watermark;
     std::vector<std::string> committables;
     std::function<void()> on_idle;
@@ -59,6 +60,9 @@ class FunctionOperator final : public SourceOperator {
   std::vector<std::string> prepare_commit() override { return functions_.committables; }
   void close() override;
   PollResult poll(uint32_t records_max) override;
+  uint64_t source_records() const override {
+    return functions_.source_records ? functions_.source_records() : 0;
+  }
   bool wants_input() const override {
     return functions_.wants_input ? functions_.wants_input() : true;
   }
