@@ -2,6 +2,7 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/cluster_control.h"
+#include "runtime/app/fault_gate.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
@@ -105,9 +106,10 @@ ClusterOptions with_settings(ClusterOptions options, const Configuration& config
 }
 
 Status check_settings(const Configuration& configuration, const std::string& host,
-                      uint32_t task_managers) {
+                      uint32_t task_managers, bool allow_faults) {
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   RETURN_IF_ERROR(check_bind({host, 0}, configuration));
+  RETURN_IF_ERROR(faults_of(configuration, allow_faults).status());
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
   ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
   if (data_port == 0 || task_managers == 1) return Status();
@@ -124,7 +126,7 @@ Status start_cluster(const ClusterOptions& given) {
   ASSIGN_OR_RETURN(const uint32_t slots,
                    parse_number("--slots", options.slots, config::kTaskSlots));
   RETURN_IF_ERROR(parse_number("--port", options.port, config::kRpcPort).status());
-  RETURN_IF_ERROR(check_settings(configuration, options.host, task_managers));
+  RETURN_IF_ERROR(check_settings(configuration, options.host, task_managers, options.allow_faults));
   ClusterControl::StartOptions start;
   const auto patience = parse_duration(options.timeout);
   if (!patience.ok()) return patience.status().with_context("--timeout");

@@ -6,8 +6,10 @@
 
 #include "runtime/api/built_job.h"
 #include "runtime/api/dl_module_loader.h"
+#include "runtime/app/fault_gate.h"
 #include "runtime/app/local_cluster.h"
 #include "runtime/app/local_state.h"
+#include "runtime/app/network_memory.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
@@ -58,6 +60,17 @@ Result<BuildOptions> build_options(const RunOptions& options, const Configuratio
   return build;
 }
 
+Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
+  ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kBufferTimeout));
+  auto millis = buffer_timeout_ms_of(timeout);
+  if (!millis.ok()) {
+    return millis.status().with_context(fmt::format("-D {}={}", config::kBufferTimeout.name,
+                                                    configuration.text(config::kBufferTimeout)));
+  }
+  ASSIGN_OR_RETURN(const bool enabled, configuration.boolean(config::kBufferTimeoutEnabled));
+  return enabled ? millis : kNeverFlushedByTime;
+}
+
 Status check_settings(const RunOptions& options, const Configuration& configuration) {
   if (options.detached && options.local) {
     return invalid_argument(
@@ -68,6 +81,7 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
         "--local runs the job without a cluster: leave out --local, or --cluster, --jobmanager and "
         "--state-dir");
   }
+  RETURN_IF_ERROR(buffer_timeout_of(configuration).status());
   if (!options.local) return refuse_settings_of_processes(configuration);
   for (const ConfigKey* key :
        {&config::kTaskSlots, &config::kBindHost, &config::kRpcPort, &config::kDataPort}) {
@@ -76,16 +90,9 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
         "{} has no effect with --local, which opens no port and has as many slots as the job needs",
         key->name));
   }
-  return Status();
-}
-
-Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
-  ASSIGN_OR_RETURN(const bool enabled, configuration.boolean(config::kBufferTimeoutEnabled));
-  if (!enabled) return kNeverFlushedByTime;
-  ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kBufferTimeout));
-  auto millis = buffer_timeout_ms_of(timeout);
-  if (!millis.ok()) return millis.status().with_context(std::string(config::kBufferTimeout.name));
-  return millis;
+  // As the process itself would, but before the job is looked at.
+  RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system()).status());
+  return faults_of(configuration, options.allow_faults).status();
 }
 
 Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build,
@@ -96,8 +103,10 @@ Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build
   if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
   job.module_bytes = *std::move(bytes);
   DlModuleLoader loader(*files);
-  ASSIGN_OR_RETURN(const auto module, loader.load(options.module));
-  ASSIGN_OR_RETURN(const auto built, build_twice(*module, build));
+  const auto module = loader.load(options.module);
+  // Its bytes are wrong, not what the user wrote.
+  if (!module.ok()) return failed_precondition(module.status().message());
+  ASSIGN_OR_RETURN(const auto built, build_twice(**module, build));
   JobGraphOptions graph_options;
   graph_options.parallelism = build.parallelism;
   graph_options.mode = build.mode;
@@ -189,6 +198,7 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
   SignalWaiter signals;
   ClusterSelection selection = options.cluster;
   selection.secret = configuration.text(config::kSecret);
+  if (const auto address = selection.address(); !address.ok()) return report(address.status());
   const auto connection = ClusterConnection::connect(selection);
   if (!connection.ok()) return fail(connection.status());
   ControlClient& client = (*connection)->client();
@@ -220,7 +230,7 @@ int run(const RunOptions& options) {
     fmt::print("{}\n", job.status().message());
     return kExitOk;
   }
-  if (!job.ok()) return fail(job.status());
+  if (!job.ok()) return report(job.status());
   return options.local ? run_local(options, *configuration, *job)
                        : run_on_cluster(options, *configuration, *job);
 }

@@ -40,12 +40,12 @@ class BadInputTest : public ::testing::Test {
 
   /// Runs the job; checks that it fails with these words, in a cluster and in one process.
   void expect_failure(const std::vector<std::string>& arguments,
-                      const std::vector<std::string>& words) {
+                      const std::vector<std::string>& words, int exit_code = 1) {
     for (const bool local : {false, true}) {
       std::vector<std::string> with_place = arguments;
       if (local) with_place.insert(with_place.begin(), {"run", "--local"});
       const Outcome outcome = local ? run_freshet(with_place) : cluster_->run(arguments);
-      EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+      EXPECT_EQ(outcome.exit_code, exit_code) << outcome.errors;
       for (const std::string& word : words)
         EXPECT_THAT(outcome.errors, HasSubstr(word)) << (local ? "local" : "cluster");
     }
@@ -169,13 +169,18 @@ TEST_F(BadInputTest, RestartsAJobThatFailsOnceAndGivesTheExactResult) {
 }
 
 TEST_F(BadInputTest, RefusesAnOptionThatTheJobDoesNotKnow) {
-  expect_failure({job_module("wordcount"), "--", "--inputs", text_}, {"--inputs"});
+  expect_failure({job_module("wordcount"), "--", "--inputs", text_}, {"--inputs"}, 2);
+}
+
+TEST_F(BadInputTest, RefusesAJobWithoutAnOptionThatItNeeds) {
+  expect_failure({test_job("failing"), "--", "--where", "nowhere"}, {"option --output is missing"},
+                 2);
 }
 
 TEST_F(BadInputTest, ListsAllOptionsOfTheJobWhateverIsWrongFirst) {
   const std::vector<std::string> all = {"--input", "--output", "--discard", "--updates"};
-  expect_failure({job_module("wordcount"), "--", "--discard=false"}, all);
-  expect_failure({job_module("wordcount"), "--", "--output", ""}, all);
+  expect_failure({job_module("wordcount"), "--", "--discard=false"}, all, 2);
+  expect_failure({job_module("wordcount"), "--", "--output", ""}, all, 2);
 }
 
 TEST_F(BadInputTest, ShowsTheOptionsOfAJobThatIsAskedForHelp) {
@@ -188,7 +193,7 @@ TEST_F(BadInputTest, ShowsTheOptionsOfAJobThatIsAskedForHelp) {
 
 TEST_F(BadInputTest, RefusesTwoSinksForOneDirectory) {
   expect_failure({test_job("failing"), "--", "--where", "two-sinks", "--output", output_},
-                 {"operators 'second sink' and 'files' both want output '" + output_ + "'"});
+                 {"operators 'second sink' and 'files' both want output '" + output_ + "'"}, 2);
   EXPECT_FALSE(exists(output_));
 }
 
@@ -326,7 +331,8 @@ TEST_F(BadInputTest, RefusesASegmentPoolThatTheMachineCannotHold) {
   const std::vector<std::string> too_much = {"-D", "taskmanager.memory.network.size=1024 gb"};
   for (std::vector<std::string> arguments :
        {std::vector<std::string>{"taskmanager", "--state-dir", state},
-        {"cluster", "start", "--state-dir", state, "--taskmanagers", "2"}}) {
+        {"cluster", "start", "--state-dir", state, "--taskmanagers", "2"},
+        {"run", "--local", job_module("wordcount")}}) {
     arguments.insert(arguments.end(), too_much.begin(), too_much.end());
     const Outcome outcome = run_freshet(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
@@ -338,6 +344,42 @@ TEST_F(BadInputTest, RefusesASegmentPoolThatTheMachineCannotHold) {
   const Outcome local = run_freshet(
       {"run", "--local", "-D", "taskmanager.memory.network.size=1 kb", job_module("wordcount")});
   EXPECT_THAT(local.errors, HasSubstr("'1 kb' is not a size from 1 mb to 1024 gb"));
+  EXPECT_FALSE(exists(state));
+}
+
+TEST_F(BadInputTest, RefusesWrongUsageOfEveryCommandWithTheSameCode) {
+  const std::string state = directory_ / "state";
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", "--local", job_module("wordcount")},
+      {"taskmanager", "--state-dir", state},
+      {"cluster", "start", "--state-dir", state}};
+  for (const auto& [setting, words] :
+       {std::pair("taskmanager.network.memory.gate-budget=1 gb", "'1 gb' is more than"),
+        std::pair("taskmanager.memory.network.size=900 gb", "MemTotal"),
+        std::pair("test.faults=deploy.before_ack:1:kill", "--allow-faults"),
+        std::pair("heartbeat.interval=-1ms", "'-1ms' is not a duration")}) {
+    for (std::vector<std::string> arguments : commands) {
+      arguments.insert(arguments.end(), {"-D", setting});
+      const Outcome outcome = run_freshet(arguments);
+      EXPECT_EQ(outcome.exit_code, 2) << arguments[0] << setting << outcome.errors;
+      EXPECT_THAT(outcome.errors, HasSubstr(words)) << arguments[0];
+    }
+  }
+  for (const std::string value : {"25h", "-1ms"}) {
+    const std::string setting = "execution.buffer-timeout.interval=" + value;
+    const Outcome outcome = cluster_->run({"-D", setting, job_module("wordcount")});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr(value));
+  }
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "--jobmanager", "nowhere", job_module("wordcount")},
+        {"list", "--jobmanager", "nowhere"},
+        {"run", "--cluster", "a/b", job_module("wordcount")},
+        {"list", "--cluster", "a/b"},
+        {"taskmanager", "--jobmanager", "nowhere"}}) {
+    const Outcome outcome = run_freshet(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments[0] << arguments[1] << outcome.errors;
+  }
   EXPECT_FALSE(exists(state));
 }
 

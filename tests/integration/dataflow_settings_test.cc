@@ -113,7 +113,7 @@ TEST_F(DataflowSettingsTest, BuffersNeedNoTimeoutAtTheEnd) {
   }
   const Outcome refused =
       cluster_->run(placing({"-p", "2", "-D", "execution.buffer-timeout.interval=25 h"}, {}));
-  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.errors,
               AllOf(HasSubstr("execution.buffer-timeout.interval"), HasSubstr("to 24 h")));
 }
