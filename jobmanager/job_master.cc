@@ -96,7 +96,8 @@ std::string JobMaster::waiting_for() const {
     return fmt::format("{}, {}", slots_text_, describe_slots());
   }
   if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
-    return fmt::format("{} tasks to end", graph_.live_count());
+    const size_t live = graph_.live_count();
+    return fmt::format("{} task{} to end", live, live == 1 ? "" : "s");
   }
   if (state_ == JobState::kRestarting) return "the delay before its restart";
   if (state_ == JobState::kCommitting && commits_.outstanding() == 0) return "a TaskManager";

@@ -22,7 +22,10 @@ freshet::Source<std::string> lines_of_socket(freshet::Arguments& arguments) {
       static_cast<uint32_t>(arguments.integer("port", "the port that it listens on", 1, 65'535));
   freshet::SocketTextOptions options;
   options.max_retries = static_cast<uint32_t>(arguments.integer_or(
-      "retries", 0, "how often to try again to connect, half a second apart", 0, 1'000'000));
+      "retries", 0, "max_retries: how often to try again to connect, half a second apart", 0,
+      1'000'000));
+  options.line_bytes_max = static_cast<uint64_t>(arguments.integer_or(
+      "line-bytes", 1 << 20, "line_bytes_max: a longer line fails the job", 1, 1 << 30));
   return freshet::socket_text(host, port, options);
 }
 

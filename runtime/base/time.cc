@@ -45,6 +45,7 @@ std::string format_duration(Duration duration) {
   const auto whole = [&](int64_t unit, const char* name) {
     return std::to_string(nanos / unit) + name;
   };
+  if (nanos != 0 && nanos % 3'600'000'000'000 == 0) return whole(3'600'000'000'000, " h");
   if (nanos != 0 && nanos % 60'000'000'000 == 0) return whole(60'000'000'000, " min");
   if (nanos % 1'000'000'000 == 0) return whole(1'000'000'000, " s");
   if (nanos % 1'000'000 == 0) return whole(1'000'000, " ms");

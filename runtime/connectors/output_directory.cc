@@ -105,8 +105,8 @@ Status OutputDirectory::check_can_be_made() const {
     info = files_.info(above.empty() ? "/" : above);
   }
   if (info.ok() && !info->is_directory) {
-    return failed_precondition(
-        fmt::format("output '{}' cannot be made: {} is no directory", path_, above));
+    return failed_precondition(fmt::format(
+        "output '{}' cannot be made: {} is no directory; name another place", path_, above));
   }
   const std::string place = info.ok() ? above + "/" : std::string();
   const std::string probe = fmt::format("{}.{}.probe-{}", place, name_, job_);
@@ -115,10 +115,12 @@ Status OutputDirectory::check_can_be_made() const {
   // The message of a failure names the probe, which no user knows.
   if (made.ok()) return made;
   std::string why = made.message();
-  if (const size_t at = why.find(probe); at != std::string::npos) {
-    why.replace(at, probe.size(), above.empty() || !info.ok() ? path_ : above);
-  }
-  return Status(made.code(), fmt::format("output '{}' cannot be made: {}", path_, why));
+  if (why.starts_with(probe + ": ")) why.erase(0, probe.size() + 2);
+  const std::string in = info.ok() ? (above.empty() ? "/" : above) : "the working directory";
+  return Status(made.code(), fmt::format("output '{}' cannot be made: {} takes no new directory "
+                                         "({}); name another place, or let the TaskManagers "
+                                         "write there",
+                                         path_, in, why));
 }
 
 Status OutputDirectory::refuse_what_is_visible() const {

@@ -144,9 +144,10 @@ class Expansion {
 };
 
 Result<std::vector<FileInfo>> files_in(const std::string& directory, FileSystem& files) {
-  ASSIGN_OR_RETURN(const auto entries, files.list(directory));
+  const auto entries = files.list(directory);
+  if (!entries.ok()) return unreadable_input(directory, entries.status());
   std::vector<FileInfo> found;
-  for (const FileInfo& entry : entries) {
+  for (const FileInfo& entry : *entries) {
     if (entry.is_directory || entry.is_special || is_hidden(name_of(entry.path))) continue;
     found.push_back(entry);
   }
@@ -156,24 +157,20 @@ Result<std::vector<FileInfo>> files_in(const std::string& directory, FileSystem&
   return found;
 }
 
-Status with_hint(const std::string& pattern, const Status& status) {
-  return Status(status.code(),
-                fmt::format("input '{}' cannot be read: {}; {}", pattern, status.message(), kHint));
-}
-
 Result<std::vector<FileInfo>> expand(const std::string& pattern, FileSystem& files) {
   auto info = files.info(pattern);
   if (info.ok()) {
     if (info->is_directory) return files_in(pattern, files);
     return std::vector<FileInfo>{*info};
   }
-  if (info.status().code() != StatusCode::kNotFound) return with_hint(pattern, info.status());
+  if (info.status().code() != StatusCode::kNotFound)
+    return unreadable_input(pattern, info.status());
   if (!has_wildcard(pattern)) {
     return not_found(fmt::format("input '{}' does not exist; {}", pattern, kHint));
   }
   Expansion expansion(components_of(pattern), files);
   const Status walked = expansion.walk(pattern.starts_with('/') ? "/" : "", 0);
-  if (!walked.ok()) return with_hint(pattern, walked);
+  if (!walked.ok()) return unreadable_input(pattern, walked);
   auto found = expansion.take();
   if (found.empty()) {
     return not_found(fmt::format("input pattern '{}' matches no file; {}", pattern, kHint));
@@ -224,6 +221,12 @@ Result<std::vector<FileInfo>> expand_patterns(const std::vector<std::string>& pa
     }
   }
   return all;
+}
+
+Status unreadable_input(const std::string& path, const Status& why) {
+  return Status(why.code(), fmt::format("input '{}' cannot be read: {}; make it readable for the "
+                                        "TaskManagers or leave it out",
+                                        path, why.message()));
 }
 
 }  // namespace freshet

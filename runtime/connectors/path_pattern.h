@@ -27,4 +27,7 @@ bool matches_name(std::string_view pattern, std::string_view name);
 Result<std::vector<FileInfo>> expand_patterns(const std::vector<std::string>& patterns,
                                               FileSystem& files);
 
+/// What is there and cannot be read, with why and what to do.
+Status unreadable_input(const std::string& path, const Status& why);
+
 }  // namespace freshet

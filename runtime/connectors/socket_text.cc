@@ -91,7 +91,8 @@ void SocketTextReader::on_failure(const std::string& why) {
     const std::string tried =
         failures_ == 0 ? "" : fmt::format(" (tried {} times)", uint64_t{failures_} + 1);
     throw ConnectorError(unavailable(
-        fmt::format("{} {}: {}{}; see that somebody listens there, or raise max_retries",
+        fmt::format("{} {}: {}{}; see that somebody listens there, or raise max_retries "
+                    "(of SocketTextOptions; the job may have an option for it)",
                     lost ? "lost the connection to" : "cannot connect to", peer_, why, tried)));
   }
   failures_++;
@@ -107,7 +108,7 @@ void SocketTextReader::check_length(uint64_t bytes) const {
   if (bytes <= options_.line_bytes_max) return;
   throw ConnectorError(resource_exhausted(
       fmt::format("{} sent a line of more than {} bytes; end lines with '\\n', or raise "
-                  "line_bytes_max",
+                  "line_bytes_max (of SocketTextOptions; the job may have an option for it)",
                   peer_, options_.line_bytes_max)));
 }
 

@@ -99,13 +99,7 @@ Status check_readable(const std::vector<std::string>& patterns, FileSystem& file
   ASSIGN_OR_RETURN(const auto found, expand_patterns(patterns, files));
   for (const FileInfo& file : found) {
     const auto opened = files.open(file.path);
-    if (!opened.ok()) {
-      return Status(
-          opened.status().code(),
-          fmt::format("input '{}' cannot be read: {}; make it readable for the TaskManagers or "
-                      "leave it out",
-                      file.path, opened.status().message()));
-    }
+    if (!opened.ok()) return unreadable_input(file.path, opened.status());
     if (file.size_bytes != 0) continue;
     char first = 0;
     const auto got = (*opened)->read(0, &first, 1);

@@ -47,6 +47,8 @@ class CustomEdge final : public TypedEdge<T> {
       throw;
     } catch (const std::exception& error) {
       throw std::runtime_error(std::string("partition_custom() threw: ") + error.what());
+    } catch (...) {
+      throw std::runtime_error("partition_custom() threw something that is no std::exception");
     }
   }
 

@@ -369,7 +369,9 @@ TEST_F(BadInputTest, RefusesWrongUsageOfEveryCommandWithTheSameCode) {
     const std::string setting = "execution.buffer-timeout.interval=" + value;
     const Outcome outcome = cluster_->run({"-D", setting, job_module("wordcount")});
     EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("execution.buffer-timeout.interval"));
     EXPECT_THAT(outcome.errors, HasSubstr(value));
+    EXPECT_THAT(outcome.errors, Not(HasSubstr(" min ")));
   }
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"run", "--jobmanager", "nowhere", job_module("wordcount")},

@@ -22,6 +22,8 @@ TEST(TimeTest, NamesWhatIsNoDuration) {
 }
 
 TEST(TimeTest, FormatsWithTheLargestWholeUnit) {
+  EXPECT_EQ(format_duration(25h), "25 h");
+  EXPECT_EQ(format_duration(90min), "90 min");
   EXPECT_EQ(format_duration(2min), "2 min");
   EXPECT_EQ(format_duration(90s), "90 s");
   EXPECT_EQ(format_duration(1500ms), "1500 ms");

@@ -83,6 +83,42 @@ TEST_F(ExpandPatternsTest, GivesAFileOnce) {
             (Paths{"/d/a.txt", "/d/b.txt", "/d/odd[1].txt"}));
 }
 
+/// Says of every directory that it is there, and gives nobody what is in it.
+class LockedFiles final : public FileSystem {
+ public:
+  Result<FileInfo> info(const std::string& path) override {
+    FileInfo info;
+    info.path = path;
+    info.is_directory = true;
+    return info;
+  }
+  Result<std::vector<FileInfo>> list(const std::string& path) override { return locked(path); }
+  Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    return locked(path);
+  }
+  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    return locked(path);
+  }
+  Status create_directories(const std::string& path) override { return locked(path); }
+  Status create_new_directory(const std::string& path) override { return locked(path); }
+  Status rename(const std::string& from, const std::string&) override { return locked(from); }
+  Status remove(const std::string& path) override { return locked(path); }
+  Status remove_all(const std::string& path) override { return locked(path); }
+  Status remove_empty_directory(const std::string& path) override { return locked(path); }
+
+ private:
+  static Status locked(const std::string& path) {
+    return failed_precondition(path + ": Permission denied");
+  }
+};
+
+TEST(UnreadableInputTest, IsAnsweredWithWhatToDo) {
+  LockedFiles files;
+  EXPECT_EQ(expand_patterns({"/locked"}, files).status().message(),
+            "input '/locked' cannot be read: /locked: Permission denied; make it readable for the "
+            "TaskManagers or leave it out");
+}
+
 TEST_F(ExpandPatternsTest, RefusesWhatGivesNothing) {
   ASSERT_TRUE(files_.create_directories("/empty/sub").ok());
   for (const std::string pattern :

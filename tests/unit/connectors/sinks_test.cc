@@ -253,6 +253,9 @@ TEST_F(FileSinkTest, RefusesADirectoryThatCannotBeMadeBeforeTheJobStarts) {
         << status.message();
     EXPECT_EQ(status.message().find(".probe-"), std::string::npos) << status.message();
   }
+  EXPECT_EQ(file_sink<std::string>("/proc/none").writer->check(kJob, *files).message(),
+            "output '/proc/none' cannot be made: /proc takes no new directory (No such file or "
+            "directory); name another place, or let the TaskManagers write there");
   EXPECT_TRUE(file_sink<std::string>(base + "/a/b/out").writer->check(kJob, *files).ok());
   const auto left = files->list(base);
   ASSERT_TRUE(left.ok());

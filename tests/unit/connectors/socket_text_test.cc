@@ -154,7 +154,7 @@ TEST_F(SocketTextTest, FailsWithTheAddressWhenNobodyListens) {
   EXPECT_EQ(
       failure(*reader),
       "cannot connect to somewhere:7: Connection refused; see that somebody listens there, or "
-      "raise max_retries");
+      "raise max_retries (of SocketTextOptions; the job may have an option for it)");
 }
 
 TEST_F(SocketTextTest, WaitsBetweenItsAttemptsToConnect) {

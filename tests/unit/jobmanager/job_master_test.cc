@@ -152,6 +152,14 @@ TEST(JobMasterTest, HasNothingCheckedThatItsOwnResultsCouldBeInTheWayOf) {
       Each(Not(HasSubstr("check"))));
 }
 
+TEST(JobMasterTest, SaysForHowManyTasksItsRestartWaits) {
+  JobScript script = running_job();
+  script.run("fail 0/1#0 one");
+  EXPECT_EQ(script.job().waiting_for(), "3 tasks to end");
+  script.run_all({"state 0/0#0 CANCELED", "state 1/0#0 CANCELED"});
+  EXPECT_EQ(script.job().waiting_for(), "1 task to end");
+}
+
 TEST(JobMasterTest, WaitsForTheDelayOfItsStrategy) {
   JobScript script = running_job();
   script.run_all({"fail 0/1#0 one", "all CANCELED", "wait 5000", "all RUNNING", "fail 0/0#1 two"});

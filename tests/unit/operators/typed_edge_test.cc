@@ -170,6 +170,8 @@ TEST(CustomEdgeTest, SaysWhoseFunctionThrew) {
   const auto edge = custom_by_second(
       [](const int64_t&, uint32_t) -> uint32_t { throw std::runtime_error("no idea"); });
   EXPECT_EQ(thrown_by(*edge, 1), "partition_custom() threw: no idea");
+  const auto odd = custom_by_second([](const int64_t&, uint32_t) -> uint32_t { throw 7; });
+  EXPECT_EQ(thrown_by(*odd, 1), "partition_custom() threw something that is no std::exception");
   const auto for_good = custom_by_second(
       [](const int64_t&, uint32_t) -> uint32_t { throw PermanentFailure("never"); });
   const Word word("w", 1);
