@@ -210,7 +210,7 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
   if (prints(job.submission.graph)) {
     fmt::print(stderr,
                "What it prints goes to the .out files of the TaskManagers, beside the logs that "
-               "'freshet cluster status' names.\n");
+               "'freshet cluster status' names; they grow with it until the cluster is stopped.\n");
   }
   if (options.detached) return kExitOk;
   const std::string left = fmt::format("Left; job {} is still being cancelled.", id->to_string());
