@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kPollFirst = 5ms;
 constexpr Duration kPollLongest = 200ms;
+constexpr int kPollPart = 20;  // Of what the job took so far: its end is seen as little late.
 constexpr Duration kTidyingPatience = 5s;
 
 std::string lost_message(const Status& why, const JobId& id) {
@@ -75,7 +76,7 @@ std::optional<int> follow_job(ControlClient& client, const JobId& id, TimePoint 
       continue;
     }
     view.update(clock.now(), *job);
-    poll = std::min(2 * poll, kPollLongest);
+    poll = std::clamp<Duration>((clock.now() - submitted) / kPollPart, kPollFirst, kPollLongest);
   }
 }
 

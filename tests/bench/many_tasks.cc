@@ -27,7 +27,7 @@ constexpr uint32_t kBaselineParallelism = 2;
 struct Options {
   uint32_t parallelism = 500;
   std::vector<uint32_t> task_managers = {1, 2};
-  uint64_t records = 50'000'000;
+  uint64_t records = 200'000'000;
   std::string network_memory = "256 mb";
   uint32_t buffer_timeout_ms = 100;
   uint32_t repeat = 3;
