@@ -52,7 +52,7 @@ class BlockOwner {
 /// Memory of one buffer, given back when the last owner goes: to the pool or the heap, and to the
 /// account that was charged for it. That may wake a task, so the last owner must not go under a
 /// lock.
-class Block {
+class alignas(64) Block {  // Each in a cache line of its own: neighbours go to other threads.
  public:
   /// A block from the pool or, when that is empty, from the heap. `account` (may be null) is
   /// charged.

@@ -43,6 +43,11 @@ class GateChannel {
 
   void push(Buffer buffer) { queue_.push(std::move(buffer)); }
 
+  /// Its turn comes soon.
+  void prefetch() const {
+    if (!queue_.empty()) queue_.front().prefetch();
+  }
+
   /// Goes on until a complete element is there, or no buffer is left, or the bytes are wrong: see
   /// status().
   bool prepare();

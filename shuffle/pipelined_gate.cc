@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "shuffle/prefetch.h"
 
 namespace freshet {
 
@@ -15,12 +16,7 @@ constexpr uint64_t kCreditBatchBytes = 32u << 10;
 constexpr size_t kCreditBatchEntries = 32;
 
 constexpr size_t kPrefetchDistance = 4;
-constexpr size_t kLineBytes = 64;
-
-void prefetch_bytes(const void* from, size_t size) {
-  for (size_t offset = 0; offset < size; offset += kLineBytes)
-    __builtin_prefetch(static_cast<const char*>(from) + offset, 1);
-}
+constexpr size_t kTurnsAhead = 2;
 
 }  // namespace
 
@@ -42,7 +38,6 @@ GateChannel& GateReader::channel(uint32_t producer) {
 void GateReader::add(uint32_t producer, Buffer buffer) {
   GateChannel& to = channel(producer);
   if (!to.status().ok()) return;
-  __builtin_prefetch(buffer.data);
   to.push(std::move(buffer));
   if (to.listed) return;
   to.listed = true;
@@ -194,6 +189,7 @@ void GateReader::after_taking(GateChannel* from) {
   if (turns_.size() > 1 && turns_.front() == from) {
     turns_.pop_front();
     turns_.push_back(from);
+    if (turns_.size() > kTurnsAhead) turns_[kTurnsAhead]->prefetch();
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "shuffle/prefetch.h"
 
 namespace freshet {
 
@@ -15,6 +16,7 @@ namespace {
 
 // Memory of one queued event in one channel, about.
 constexpr uint64_t kEventChargeBytes = 64;
+constexpr uint32_t kChannelsAhead = 4;
 constexpr uint64_t kPayBackBytes = 1u << 20;  // At once.
 
 std::string spill_file_name(const PartitionQueues& partition) {
@@ -60,6 +62,15 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   if (ChannelWriter* existing = channels_.find(subpartition)) [[likely]]
     return *existing;
   return make_channel(subpartition);
+}
+
+void PipelinedPartition::prefetch_channel(uint32_t subpartition) const {
+  if (const ChannelWriter* writer = channels_.find(subpartition))
+    prefetch_bytes(writer, sizeof(*writer));
+  // Of one that comes sooner, whose writer is here by now.
+  if (subpartition < kChannelsAhead) return;
+  if (const ChannelWriter* writer = channels_.find(subpartition - kChannelsAhead))
+    prefetch_bytes(writer->queue(), sizeof(QueuedChannel));
 }
 
 ChannelWriter& PipelinedPartition::make_channel(uint32_t subpartition) {

@@ -54,6 +54,9 @@ class PipelinedPartition final : public ResultPartition {
   /// What it holds of which budget.
   const MemoryAccount& account() const { return *account_; }
 
+ protected:
+  void prefetch_channel(uint32_t channel) const override;
+
  private:
   ChannelWriter& channel(uint32_t subpartition);
   ChannelWriter& make_channel(uint32_t subpartition);

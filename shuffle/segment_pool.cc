@@ -1,5 +1,7 @@
 #include "shuffle/segment_pool.h"
 
+#include <sys/mman.h>
+
 #include <bit>
 #include <new>
 
@@ -10,7 +12,9 @@ namespace freshet {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{4096};
+// With so many blocks in use, small pages would cost a walk through the page tables for each block.
+constexpr size_t kHugePageBytes = 2u << 20;
+constexpr std::align_val_t kAlignment{kHugePageBytes};
 
 uint64_t all_blocks(uint32_t block_bytes) {
   const uint32_t count = kLargeBlockBytes / block_bytes;
@@ -31,6 +35,7 @@ SegmentPool::SegmentPool(uint64_t bytes) {
   CHECK(count < kNone);
   if (count == 0) return;
   memory_.reset(static_cast<char*>(::operator new(count* kLargeBlockBytes, kAlignment)));
+  (void)madvise(memory_.get(), count * kLargeBlockBytes, MADV_HUGEPAGE);
   total_bytes_ = count * kLargeBlockBytes;
   poison(memory_.get(), total_bytes_);
   segments_.resize(count);

@@ -68,7 +68,11 @@ class RecordOutput {
 
   /// A record for `channel` comes soon: asks for the memory that it will need.
   void prefetch(uint32_t channel) const {
-    if (const OpenBlock* open = open_block(channel)) __builtin_prefetch(open->cursor, 1);
+    const OpenBlock* open = open_block(channel);
+    if (open == nullptr) return;
+    __builtin_prefetch(open->cursor, 1);
+    if (open->end - open->cursor <= kNearlyFullBytes) [[unlikely]]
+      prefetch_channel(channel);
   }
 
  protected:
@@ -79,8 +83,12 @@ class RecordOutput {
     return &(*page)[channel % kPage];
   }
 
+  /// The block of `channel` is nearly full: asks for what closing it will need.
+  virtual void prefetch_channel(uint32_t /*channel*/) const {}
+
  private:
   static constexpr size_t kPage = 64;
+  static constexpr ptrdiff_t kNearlyFullBytes = 8;
   // In place, so that going through the channels in turn is going through memory.
   using Page = std::array<OpenBlock, kPage>;
 

@@ -14,7 +14,7 @@ namespace {
 
 // A step of what is fast ends by this, of what is slow by its time: long enough that the caches pay
 // for a change of tasks, short enough that a thousand tasks have their turns.
-constexpr uint32_t kElementsPerStep = 8192;
+constexpr uint32_t kElementsPerStep = 32768;
 constexpr Duration kStepTime = 2ms;
 constexpr std::chrono::milliseconds kTimerMax = 1s;  // A clock that goes back is seen after it.
 

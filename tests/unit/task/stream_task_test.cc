@@ -247,7 +247,7 @@ TEST(StreamTaskTest, OneStepIsBounded) {
   harness.run();
   for (uint64_t i = 0; i < 100'000; i++) harness.gate->feed(0, i);
   EXPECT_EQ(harness.task->step(), StepResult::kWorked);
-  EXPECT_LT(harness.numbers(0).size(), 10'000u);
+  EXPECT_LT(harness.numbers(0).size(), 40'000u);  // Also when no time passes.
   EXPECT_GT(harness.numbers(0).size(), 0u);
 }
 
