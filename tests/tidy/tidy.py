@@ -121,6 +121,8 @@ def check_includes(tree, path, text):
             tree.report(path, line, "asio", "Asio is included by network/asio_*.cc only; use Transport")
         if target.startswith("rocksdb/") and not path.startswith("state/"):
             tree.report(path, line, "rocksdb", "RocksDB is included below state/ only")
+        if target.startswith("yaml-cpp/") and path != "runtime/cli/settings_file.cc":
+            tree.report(path, line, "yaml", "yaml-cpp is included by runtime/cli/settings_file.cc only")
         check_arrow(tree, path, line, target)
     own = path[:-3] + ".h"
     if path.endswith(".cc") and own in tree.paths and (not includes or includes[0][2] != own):

@@ -70,6 +70,9 @@ class TidyTest(unittest.TestCase):
     def test_rocksdb_outside_state(self):
         self.expect("rocksdb", "network/bad.h", self.header("#include <rocksdb/db.h>"), 2)
 
+    def test_yaml_outside_its_file(self):
+        self.expect("yaml", "network/bad.h", self.header("#include <yaml-cpp/yaml.h>"), 2)
+
     def test_include_without_path(self):
         self.expect("include-path", "network/bad.h", self.header('#include "frame.h"'), 2)
 
