@@ -40,6 +40,16 @@ Status writable_by_others(const std::string& path) {
                   path, path));
 }
 
+Status check_trusted(const std::string& path, const struct stat& info) {
+  if (info.st_uid != geteuid() && info.st_uid != 0) {
+    return failed_precondition(
+        fmt::format("{} belongs to another user (id {})", path, info.st_uid));
+  }
+  if (!S_ISLNK(info.st_mode) && (info.st_mode & S_IWOTH) != 0)
+    return failed_precondition(fmt::format("other users can write to {}", path));
+  return Status();
+}
+
 }  // namespace
 
 Status make_private_directory(const std::string& path) {
@@ -67,6 +77,18 @@ Status check_parent_directory(const std::string& path) {
   if (info->st_uid != geteuid() && info->st_uid != 0) return belongs_to_another(path, info->st_uid);
   const bool sticky = (info->st_mode & S_ISVTX) != 0;
   if ((info->st_mode & kWritableByOthers) != 0 && !sticky) return writable_by_others(path);
+  return Status();
+}
+
+Status check_trusted_file(const std::string& path) {
+  for (const auto look : {lstat, stat}) {
+    struct stat info {};
+    if (look(path.c_str(), &info) != 0) {
+      const std::string why = fmt::format("{}: {}", path, std::strerror(errno));
+      return errno == ENOENT ? not_found(why) : unavailable(why);
+    }
+    RETURN_IF_ERROR(check_trusted(path, info));
+  }
   return Status();
 }
 

@@ -20,4 +20,8 @@ Status check_private_directory(const std::string& path);
 /// root, or one that others can write to and that is not sticky, as /tmp is. Ok when there is none.
 Status check_parent_directory(const std::string& path);
 
+/// Refuses a file that others than this user, its group and root could have written; kNotFound when
+/// there is none. A link counts as much as what it leads to.
+Status check_trusted_file(const std::string& path);
+
 }  // namespace freshet

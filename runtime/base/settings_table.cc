@@ -55,6 +55,23 @@ Each is given as `-D key=value`, as often as needed: those of processes to `fres
 the JobManager was started with is the default of all jobs. A name or a value that is not allowed is
 refused before anything is done.
 
+A YAML file can hold them, too: one map of names to single values, where maps within maps stand for
+the dots in names.
+
+```yaml
+taskmanager.numberOfTaskSlots: 4
+heartbeat:
+  interval: 2 s
+  timeout: 20 s
+```
+
+Read is one file: that of `--config FILE`, else that of the environment variable `FRESHET_CONF`,
+else `./freshet.yaml` if there is one and no other user can write to it; none with `--no-config`.
+`-D` wins over the file. The file is for all commands: each checks all of it, and takes what it
+reads. A file with security.secret should be readable by its owner only; FRESHET_SECRET wins over
+it. What `freshet cluster start` was given holds for all processes of the cluster until it is
+stopped: they read no file.
+
 A size is a number and `b`, `kb`, `mb` or `gb`, in steps of 1024; without a unit bytes. A duration
 is a number and `ns`, `us`, `ms`, `s`, `min`, `h` or `d`; without a unit milliseconds.
 

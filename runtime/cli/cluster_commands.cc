@@ -7,6 +7,7 @@
 #include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/given_settings.h"
 
 namespace freshet::cli {
 
@@ -23,7 +24,7 @@ struct ClusterOptions {
   std::string timeout = format_duration(ClusterControl::kStartPatience);
   bool no_restart = false;
   bool allow_faults = false;
-  std::vector<std::string> settings;
+  SettingsOptions settings;
 };
 
 /// The parts that every cluster command needs.
@@ -118,7 +119,8 @@ Status check_settings(const Configuration& configuration, const std::string& hos
 }
 
 Status start_cluster(const ClusterOptions& given) {
-  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(given.settings));
+  ASSIGN_OR_RETURN(const GivenSettings read, read_settings(given.settings, is_read_by_processes));
+  const Configuration& configuration = read.configuration;
   const ClusterOptions options = with_settings(given, configuration);
   ASSIGN_OR_RETURN(const auto directory, directory_of(options));
   ASSIGN_OR_RETURN(const uint32_t task_managers,

@@ -2,6 +2,7 @@
 
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/given_settings.h"
 
 namespace freshet::cli {
 
@@ -9,19 +10,19 @@ namespace {
 
 struct ListOptions {
   ClusterSelection cluster;
-  std::vector<std::string> settings;
+  SettingsOptions settings;
 };
 
 struct CancelOptions {
   ClusterSelection cluster;
-  std::vector<std::string> settings;
+  SettingsOptions settings;
   std::string job;
 };
 
 Status list_jobs(const ListOptions& options) {
-  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_read_by_jobs));
   ClusterSelection selection = options.cluster;
-  selection.secret = configuration.text(config::kSecret);
+  selection.secret = given.configuration.text(config::kSecret);
   ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   ASSIGN_OR_RETURN(const auto jobs, connection->client().list());
   if (jobs.empty()) {
@@ -42,10 +43,10 @@ Status list_jobs(const ListOptions& options) {
 }
 
 Status cancel_job(const CancelOptions& options) {
-  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_read_by_jobs));
   ASSIGN_OR_RETURN(const JobId job, JobId::parse(options.job));
   ClusterSelection selection = options.cluster;
-  selection.secret = configuration.text(config::kSecret);
+  selection.secret = given.configuration.text(config::kSecret);
   ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   RETURN_IF_ERROR(connection->client().cancel(job));
   fmt::print("Cancelling job {}.\n", job.to_string());

@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/given_settings.h"
 
 namespace freshet::cli {
 
@@ -23,14 +24,16 @@ struct ProcessOptions {
   std::string state_directory;
   std::string log_file;
   std::string port_file;
-  std::vector<std::string> settings;
+  SettingsOptions settings;
   bool allow_faults = false;
   int parent = 0;
 };
 
 /// Options win over settings.
 Result<Configuration> configuration_of(const ProcessOptions& options, const ConfigKey& port) {
-  ASSIGN_OR_RETURN(Configuration configuration, parse_settings(options.settings));
+  ASSIGN_OR_RETURN(const GivenSettings given,
+                   read_settings(options.settings, is_read_by_processes));
+  Configuration configuration = given.configuration;
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   if (!options.host.empty()) {
     RETURN_IF_ERROR(configuration.set(std::string(config::kBindHost.name), options.host));

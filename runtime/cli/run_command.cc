@@ -17,6 +17,7 @@
 #include "runtime/base/process_environment.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/given_settings.h"
 #include "runtime/cli/job_follower.h"
 #include "runtime/cli/progress_screen.h"
 #include "runtime/graph/buffer_timeout.h"
@@ -36,7 +37,7 @@ struct RunOptions {
   bool detached = false;
   bool local = false;
   bool allow_faults = false;
-  std::vector<std::string> settings;
+  SettingsOptions settings;
   std::vector<std::string> arguments;
   ClusterSelection cluster;
 };
@@ -64,14 +65,15 @@ Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
   ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kBufferTimeout));
   auto millis = buffer_timeout_ms_of(timeout);
   if (!millis.ok()) {
-    return millis.status().with_context(fmt::format("-D {}={}", config::kBufferTimeout.name,
+    return millis.status().with_context(fmt::format("{}={}", config::kBufferTimeout.name,
                                                     configuration.text(config::kBufferTimeout)));
   }
   ASSIGN_OR_RETURN(const bool enabled, configuration.boolean(config::kBufferTimeoutEnabled));
   return enabled ? millis : kNeverFlushedByTime;
 }
 
-Status check_settings(const RunOptions& options, const Configuration& configuration) {
+Status check_settings(const RunOptions& options, const GivenSettings& given) {
+  const Configuration& configuration = given.configuration;
   if (options.detached && options.local) {
     return invalid_argument(
         "--local ends with the command, so it cannot be detached: leave out -d or --local");
@@ -81,11 +83,11 @@ Status check_settings(const RunOptions& options, const Configuration& configurat
         "--local runs the job without a cluster: leave out --local, or --cluster, --jobmanager and "
         "--state-dir");
   }
-  RETURN_IF_ERROR(buffer_timeout_of(configuration).status());
+  RETURN_IF_ERROR(
+      buffer_timeout_of(configuration).status().with_context(given.origin(config::kBufferTimeout)));
   if (!options.local) return refuse_settings_of_processes(configuration);
-  for (const ConfigKey* key :
-       {&config::kTaskSlots, &config::kBindHost, &config::kRpcPort, &config::kDataPort}) {
-    if (!configuration.has(*key)) continue;
+  for (const ConfigKey* key : config_keys()) {
+    if (is_read_by_local_job(*key) || !configuration.has(*key)) continue;
     return invalid_argument(fmt::format(
         "{} has no effect with --local, which opens no port and has as many slots as the job needs",
         key->name));
@@ -219,20 +221,21 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
 }
 
 int run(const RunOptions& options) {
-  const auto configuration = parse_settings(options.settings);
-  if (!configuration.ok()) return report(configuration.status());
-  if (const Status wrong = check_settings(options, *configuration); !wrong.ok())
-    return report(wrong);
-  const auto build = build_options(options, *configuration);
+  const auto given =
+      read_settings(options.settings, options.local ? is_read_by_local_job : is_read_by_jobs);
+  if (!given.ok()) return report(given.status());
+  const Configuration& configuration = given->configuration;
+  if (const Status wrong = check_settings(options, *given); !wrong.ok()) return report(wrong);
+  const auto build = build_options(options, configuration);
   if (!build.ok()) return report(build.status());
-  const auto job = prepare(options, *build, *configuration);
+  const auto job = prepare(options, *build, configuration);
   if (job.status().code() == StatusCode::kAborted) {  // The job was asked for its options.
     fmt::print("{}\n", job.status().message());
     return kExitOk;
   }
   if (!job.ok()) return report(job.status());
-  return options.local ? run_local(options, *configuration, *job)
-                       : run_on_cluster(options, *configuration, *job);
+  return options.local ? run_local(options, configuration, *job)
+                       : run_on_cluster(options, configuration, *job);
 }
 
 }  // namespace

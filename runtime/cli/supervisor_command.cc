@@ -43,6 +43,8 @@ Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& o
   result.restart = !options.no_restart;
   ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
   HandedSettings settings = hand_on(configuration);
+  // Its settings are all here: a file would add what the user's command did not read.
+  result.arguments.push_back("--no-config");
   if (options.allow_faults) result.first_arguments.push_back("--allow-faults");
   separate_faults(settings.arguments, result);
   result.environment = std::move(settings.environment);

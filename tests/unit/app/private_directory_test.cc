@@ -84,5 +84,21 @@ TEST_F(PrivateDirectoryTest, HasNothingAgainstOneThatIsNotThere) {
   EXPECT_TRUE(check_parent_directory(base_ + "/none").ok());
 }
 
+TEST_F(PrivateDirectoryTest, TrustsAFileThatOnlyItsUserCanWrite) {
+  const std::string path = base_ + "/file";
+  EXPECT_EQ(check_trusted_file(path).code(), StatusCode::kNotFound);
+  ASSERT_TRUE(make_local_file_system()->write_atomically(path, "").ok());
+  for (const mode_t mode : {0600, 0644, 0664}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_TRUE(check_trusted_file(path).ok()) << mode;
+  }
+  const std::string link = base_ + "/link";
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  EXPECT_TRUE(check_trusted_file(link).ok());
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  for (const std::string& one : {path, link})
+    EXPECT_EQ(check_trusted_file(one).message(), "other users can write to " + one);
+}
+
 }  // namespace
 }  // namespace freshet
