@@ -24,8 +24,10 @@ std::string enumerate(std::string_view words) {
   return text;
 }
 
-const char* reader_of(ConfigScope scope) {
-  switch (scope) {
+}  // namespace
+
+std::string readers_of(const ConfigKey& key) {
+  switch (key.scope) {
     case ConfigScope::kProcess:
       return "processes";
     case ConfigScope::kJob:
@@ -35,6 +37,8 @@ const char* reader_of(ConfigScope scope) {
   }
   return "";
 }
+
+namespace {
 
 /// A `|` would end the cell of a table.
 std::string cell(std::string_view text) {
@@ -67,10 +71,10 @@ heartbeat:
 
 Read is one file: that of `--config FILE`, else that of the environment variable `FRESHET_CONF`,
 else `./freshet.yaml` if there is one and no other user can write to it; none with `--no-config`.
-`-D` wins over the file. The file is for all commands: each checks all of it, and takes what it
-reads. A file with security.secret should be readable by its owner only; FRESHET_SECRET wins over
-it. What `freshet cluster start` was given holds for all processes of the cluster until it is
-stopped: they read no file.
+`-D` wins over the file. `freshet config` shows every value and where it is from. The file is for
+all commands: each checks all of it, and takes what it reads. A file with security.secret should
+be readable by its owner only; FRESHET_SECRET wins over it. What `freshet cluster start` was given
+holds for all processes of the cluster until it is stopped: they read no file.
 
 A size is a number and `b`, `kb`, `mb` or `gb`, in steps of 1024; without a unit bytes. A duration
 is a number and `ns`, `us`, `ms`, `s`, `min`, `h` or `d`; without a unit milliseconds.
@@ -110,7 +114,7 @@ std::string settings_table() {
     const std::string value =
         key->default_value.empty() ? "none" : fmt::format("`{}`", key->default_value);
     table += fmt::format("| `{}` | {} | {} | {} | {} |\n", key->name, value, allowed_values(*key),
-                         reader_of(key->scope), cell(key->meaning));
+                         readers_of(*key), cell(key->meaning));
   }
   return table;
 }

@@ -24,8 +24,7 @@ void add_settings(CLI::App& parser, std::vector<std::string>& pairs) {
   parser
       .add_option(
           "-D", pairs,
-          "A setting, key=value; may be given several times. runtime/base/SETTINGS.md lists "
-          "all of them")
+          "A setting, key=value; may be given several times. 'freshet config' lists all of them")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -32,6 +32,7 @@ void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_supervisor_command(CLI::App& parser, std::vector<Command>& commands);
 void add_run_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_job_commands(CLI::App& parser, std::vector<Command>& commands);
+void add_config_command(CLI::App& parser, std::vector<Command>& commands);
 
 /// Prints `freshet: message` to standard error and gives the exit code that fits: usage for
 /// arguments that can never work.

@@ -83,6 +83,7 @@ int run(std::vector<std::string> arguments) {
   add_run_command(parser, invocation, commands);
   add_job_commands(parser, commands);
   add_cluster_commands(parser, commands);
+  add_config_command(parser, commands);
   add_process_commands(parser, commands);
   add_supervisor_command(parser, commands);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // As CLI11 wants it.

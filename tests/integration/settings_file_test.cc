@@ -110,5 +110,38 @@ TEST_F(SettingsFileTest, ReachesEveryProcessOfAClusterAndNoOtherFileDoes) {
   EXPECT_EQ(list.exit_code, 0) << list.errors;
 }
 
+TEST_F(SettingsFileTest, ConfigShowsEverySettingAndWhereItIsFrom) {
+  const Outcome all = run({"config"});
+  EXPECT_EQ(all.exit_code, 0) << all.errors;
+  EXPECT_EQ(all.errors, "");
+  for (const std::string key : {"KEY ", "\nbind-host ", "\ntest.faults ", "\nheartbeat.interval "})
+    EXPECT_THAT(all.output, HasSubstr(key));
+  write("freshet.yaml", "heartbeat:\n  interval: 2 s\nsource.file.split-size: 1 mb\n");
+  const Outcome some = run({"config", "--json", "-D", "heartbeat.timeout=9 s", "heartbeat.timeout",
+                            "heartbeat.interval", "security.secret"},
+                           {"FRESHET_SECRET=morning-rain"});
+  EXPECT_EQ(some.exit_code, 0) << some.errors;
+  EXPECT_THAT(some.output,
+              AllOf(HasSubstr("\"key\": \"heartbeat.timeout\", \"value\": \"9 s\""),
+                    HasSubstr("\"origin\": \"-D\""), HasSubstr("\"value\": \"2 s\""),
+                    HasSubstr("\"origin\": \"freshet.yaml:2\""),
+                    HasSubstr("\"origin\": \"FRESHET_SECRET\""), Not(HasSubstr("morning-rain"))));
+  EXPECT_THAT(run({"config", "--no-config", "heartbeat.interval"}).output,
+              HasSubstr("heartbeat.interval  1 s    1 s      default\n"));
+}
+
+TEST_F(SettingsFileTest, ConfigRefusesWhatEveryCommandWould) {
+  const Outcome unknown = run({"config", "heartbeat.intervall"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.output, "");
+  EXPECT_THAT(unknown.errors, HasSubstr("did you mean 'heartbeat.interval'?"));
+  write("freshet.yaml", "heartbeat.interval: soon\n");
+  const Outcome wrong = run({"config"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("freshet.yaml:1: heartbeat.interval: "));
+  EXPECT_EQ(run({"config", "--no-config"}).exit_code, 0);
+  EXPECT_THAT(run({"config", "--help"}).output, HasSubstr("freshet config --config cluster.yaml"));
+}
+
 }  // namespace
 }  // namespace freshet::testing
