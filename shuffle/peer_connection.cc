@@ -150,6 +150,7 @@ void PeerConnection::on_sent() {
     MutexLock lock(mutex_);
     sending_ = false;
   }
+  drop_detached();  // Perhaps nothing is read any more: detaching was the last that was said.
   pump();
 }
 
@@ -158,11 +159,15 @@ void PeerConnection::wake_gates() {
   woken_.clear();
 }
 
+void PeerConnection::drop_detached() {
+  const uint64_t detached = detached_.load();
+  if (detached == routes_detached_) return;
+  routes_detached_ = detached;
+  routes_.clear();
+}
+
 Status PeerConnection::on_bytes(std::string_view bytes) {
-  if (const uint64_t detached = detached_.load(); detached != routes_detached_) {
-    routes_detached_ = detached;
-    routes_.clear();
-  }
+  drop_detached();
   const Status status = frames_.on_bytes(
       bytes,
       [this](const FrameHeader& header, std::string_view payload) {

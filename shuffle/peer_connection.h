@@ -78,6 +78,8 @@ class PeerConnection final : public ConnectionHandler,
   void lose(const Status& cause);
   char* place_for(const FrameHeader& header);
   Status on_frame(const FrameHeader& header, std::string_view payload, BlockRef placed);
+  /// Keeps nothing of gates that are gone.
+  void drop_detached();
   Status on_backlog(std::string_view payload);
   Status on_credit_back(std::string_view payload);
   /// Null once it is detached; kDataLoss when it was never there.

@@ -255,6 +255,25 @@ TEST_P(ChannelReleaseTest, NothingIsLeftOfAnEnvironmentThatGoesInTheMiddleOfTraf
   });
 }
 
+TEST_P(ChannelReleaseTest, AnIdleConnectionKeepsNothingOfAGateThatIsGone) {
+  ChannelRig rig(std::get<RigKind>(GetParam()), {});
+  auto partition = rig.partition(rig.partition_options(0, 1));
+  const auto callbacks = std::make_shared<int>();
+  auto options = rig.gate_options(0, 1);
+  options.on_loss = [callbacks](const ChannelLoss&) {};
+  auto gate = rig.gate(options);
+  options = {};
+  partition->begin_record(0, INT64_MIN).write("word", 4);
+  partition->end_record();
+  partition->flush();
+  EXPECT_TRUE(rig.wait_until([&] { return gate->next_ready().has_value(); }));
+  EXPECT_TRUE(gate->take_from(0));
+  gate->release();
+  gate = nullptr;
+  EXPECT_TRUE(rig.wait_until([&] { return callbacks.use_count() == 1; }));
+  partition->release();
+}
+
 INSTANTIATE_TEST_SUITE_P(
     AllChannels, ChannelReleaseTest,
     ::testing::Combine(::testing::Values(RigKind::kLocal, RigKind::kRemoteTcp,
