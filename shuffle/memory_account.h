@@ -20,8 +20,7 @@ class MemoryAccount final : public MemoryShares::Waiter,
   /// then it is all of it. `wake` is called, on the thread that gives memory back, when available()
   /// was found false and has become true again; and, of an account that is owned by shared_ptr, on
   /// the thread that changed the shares, when it was found false and they have changed.
-  MemoryAccount(MemoryClaim claim, std::shared_ptr<MemoryShares> shares,
-                std::function<void()> wake)
+  MemoryAccount(MemoryClaim claim, std::shared_ptr<MemoryShares> shares, std::function<void()> wake)
       : claim_(claim), shares_(std::move(shares)), wake_(std::move(wake)) {}
 
   void charge(uint64_t bytes) { state_.fetch_add(bytes); }

@@ -12,8 +12,10 @@ namespace freshet {
 
 namespace {
 
-// With so many blocks in use, small pages would cost a walk through the page tables for each block.
+// With so many blocks in use, small pages would cost a walk through the page tables for each block;
+// of a small pool they would only hold more memory than is used.
 constexpr size_t kHugePageBytes = 2u << 20;
+constexpr uint64_t kHugePagesFrom = 64u << 20;
 constexpr std::align_val_t kAlignment{kHugePageBytes};
 
 uint64_t all_blocks(uint32_t block_bytes) {
@@ -35,8 +37,8 @@ SegmentPool::SegmentPool(uint64_t bytes) {
   CHECK(count < kNone);
   if (count == 0) return;
   memory_.reset(static_cast<char*>(::operator new(count* kLargeBlockBytes, kAlignment)));
-  (void)madvise(memory_.get(), count * kLargeBlockBytes, MADV_HUGEPAGE);
   total_bytes_ = count * kLargeBlockBytes;
+  if (total_bytes_ >= kHugePagesFrom) (void)madvise(memory_.get(), total_bytes_, MADV_HUGEPAGE);
   poison(memory_.get(), total_bytes_);
   segments_.resize(count);
   free_segments_.reserve(count);

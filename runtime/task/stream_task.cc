@@ -283,8 +283,7 @@ uint32_t StreamTask::act(const Decision& decision) {
       end_gate(decision.input);
       return 1;
     case DecisionKind::kPoll:
-      poll_source(static_cast<uint32_t>(decision.value));
-      return 1;
+      return poll_source(static_cast<uint32_t>(decision.value));
     default:
       CHECK(decision.kind == DecisionKind::kFinish);
       finish_some();
@@ -402,7 +401,7 @@ void StreamTask::end_gate(uint32_t index) {
   if (gates_open_ == 0 && chain_->source() == nullptr) end_processing();
 }
 
-void StreamTask::poll_source(uint32_t records_max) {
+uint32_t StreamTask::poll_source(uint32_t records_max) {
   const uint64_t before = chain_->source_records();
   polling_ = true;
   const PollResult result = chain_->poll(records_max);
@@ -413,7 +412,9 @@ void StreamTask::poll_source(uint32_t records_max) {
     poll_wait_ = PollWait{decisions_->processing_time(), *until};
   }
   if (result == PollResult::kEnded) end_processing();
-  pace_.count(std::max<uint64_t>(1, chain_->source_records() - before));
+  const uint64_t records = std::max<uint64_t>(1, chain_->source_records() - before);
+  pace_.count(records);
+  return static_cast<uint32_t>(std::min<uint64_t>(records, kElementsPerStep));
 }
 
 void StreamTask::want_timer() {

@@ -114,7 +114,8 @@ class StreamTask final : public RunnableTask {
   void take_event(const Decision&, const Element&);
   void end_gate(uint32_t input);
   void advance_event_time(std::optional<EpochMillis>);
-  void poll_source(uint32_t records_max);
+  /// Returns how many records it emitted, at least 1.
+  uint32_t poll_source(uint32_t records_max);
   void want_timer();
   void end_processing();
   void finish_some();
