@@ -34,15 +34,14 @@ uint64_t MemoryShares::least_receive_bytes(uint64_t channels) {
   return channels * kSmallBlockBytes;
 }
 
-std::vector<std::weak_ptr<const MemoryShares::Waiter>> MemoryShares::divide() {
+void MemoryShares::divide(Told* told) {
   uint64_t parts = kParts;
   const uint64_t left = total_bytes_ > guaranteed_bytes_ ? total_bytes_ - guaranteed_bytes_ : 0;
   if (extra_bytes_max_ > left) parts = left / (extra_bytes_max_ / kParts + 1);
-  if (parts_.exchange(parts) == parts) return {};
-  return std::exchange(waiters_, {});
+  if (parts_.exchange(parts) != parts) told->waiters.swap(waiters_);
 }
 
-void MemoryShares::tell(const std::vector<std::weak_ptr<const Waiter>>& waiters) {
+MemoryShares::Told::~Told() {
   for (const auto& waiter : waiters) {
     if (const auto alive = waiter.lock()) alive->on_shares_changed();
   }
@@ -50,6 +49,11 @@ void MemoryShares::tell(const std::vector<std::weak_ptr<const Waiter>>& waiters)
 
 void MemoryShares::wait(std::weak_ptr<const Waiter> waiter) {
   MutexLock lock(mutex_);
+  // While there is enough for all the shares never change, and those who wait come and go.
+  if (waiters_.size() >= waiters_max_) {
+    std::erase_if(waiters_, [](const auto& one) { return one.expired(); });
+    waiters_max_ = kWaitersMin + 2 * waiters_.size();
+  }
   waiters_.push_back(std::move(waiter));
 }
 
@@ -106,59 +110,51 @@ void MemoryShares::remove(const JobId& job, uint64_t guaranteed_bytes) {
 }
 
 Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
-  std::vector<std::weak_ptr<const Waiter>> told;
-  {
-    MutexLock lock(mutex_);
-    RETURN_IF_ERROR(add(job, claim.guaranteed_bytes, claim.guaranteed_bytes));
-    extra_bytes_max_ += claim.extra_bytes_max;
-    told = divide();
-  }
-  tell(told);
+  Told told;
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(add(job, claim.guaranteed_bytes, claim.guaranteed_bytes));
+  extra_bytes_max_ += claim.extra_bytes_max;
+  divide(&told);
   return Status();
 }
 
 Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t channels,
                                                     uint64_t gate_budget_bytes) {
-  ReceiveMemory memory;
-  std::vector<std::weak_ptr<const Waiter>> told;
-  {
-    MutexLock lock(mutex_);
-    const uint64_t half = total_bytes_ / 2;
-    const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
-    const uint64_t least = least_receive_bytes(channels);
-    // More than the least only of what nobody is guaranteed or about to be.
-    const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least);
-    const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
-    memory = receive_memory(channels,
-                            std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed}));
-    RETURN_IF_ERROR(add(job, memory.reserved_bytes, least));
-    received_bytes_ += memory.reserved_bytes;
-    told = divide();
-  }
-  tell(told);
+  Told told;
+  MutexLock lock(mutex_);
+  const uint64_t half = total_bytes_ / 2;
+  const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
+  const uint64_t least = least_receive_bytes(channels);
+  // More than the least only of what nobody is guaranteed or about to be.
+  const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least);
+  const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
+  const ReceiveMemory memory =
+      receive_memory(channels, std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed}));
+  RETURN_IF_ERROR(add(job, memory.reserved_bytes, least));
+  received_bytes_ += memory.reserved_bytes;
+  divide(&told);
   return memory;
 }
 
 void MemoryShares::give_back(const JobId& job, const MemoryClaim& claim) {
-  std::vector<std::weak_ptr<const Waiter>> told;
-  {
-    MutexLock lock(mutex_);
-    remove(job, claim.guaranteed_bytes);
-    extra_bytes_max_ -= claim.extra_bytes_max;
-    told = divide();
-  }
-  tell(told);
+  Told told;
+  MutexLock lock(mutex_);
+  remove(job, claim.guaranteed_bytes);
+  extra_bytes_max_ -= claim.extra_bytes_max;
+  divide(&told);
 }
 
 void MemoryShares::give_back(const JobId& job, const ReceiveMemory& memory) {
-  std::vector<std::weak_ptr<const Waiter>> told;
-  {
-    MutexLock lock(mutex_);
-    remove(job, memory.reserved_bytes);
-    received_bytes_ -= memory.reserved_bytes;
-    told = divide();
-  }
-  tell(told);
+  Told told;
+  MutexLock lock(mutex_);
+  remove(job, memory.reserved_bytes);
+  received_bytes_ -= memory.reserved_bytes;
+  divide(&told);
+}
+
+size_t MemoryShares::waiting() const {
+  MutexLock lock(mutex_);
+  return waiters_.size();
 }
 
 bool MemoryShares::is_empty() const {

@@ -79,18 +79,25 @@ class MemoryShares {
   void wait(std::weak_ptr<const Waiter> waiter);
 
   bool is_empty() const;
+  /// How many are to be told of the next change, with some that are gone.
+  size_t waiting() const;
 
  private:
-  static constexpr uint64_t kParts = 1024;  // Of what a claim could use; how finely it is divided.
+  /// Whom to tell of a change: at its end, so it begins before the lock.
+  struct Told {
+    ~Told();
+    std::vector<std::weak_ptr<const Waiter>> waiters;
+  };
+
+  static constexpr size_t kWaitersMin = 64;  // Those that are gone are not looked for below it.
+  static constexpr uint64_t kParts = 1024;   // Of what a claim could use; how finely it is divided.
 
   /// Of what is expected of the job, at most `expected_bytes` are meant.
   Status add(const JobId& job, uint64_t guaranteed_bytes, uint64_t expected_bytes) REQUIRES(mutex_);
   uint64_t expected_of(const JobId& job, uint64_t bytes_max) const REQUIRES(mutex_);
   Status too_little(const JobId& job, uint64_t needed_bytes) const REQUIRES(mutex_);
   void remove(const JobId& job, uint64_t guaranteed_bytes) REQUIRES(mutex_);
-  /// Returns whom to tell, after the lock.
-  std::vector<std::weak_ptr<const Waiter>> divide() REQUIRES(mutex_);
-  static void tell(const std::vector<std::weak_ptr<const Waiter>>& waiters);
+  void divide(Told* told) REQUIRES(mutex_);
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> parts_{kParts};
@@ -103,6 +110,7 @@ class MemoryShares {
   uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
   uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;
   std::vector<std::weak_ptr<const Waiter>> waiters_ GUARDED_BY(mutex_);
+  size_t waiters_max_ GUARDED_BY(mutex_) = kWaitersMin;
 };
 
 }  // namespace freshet

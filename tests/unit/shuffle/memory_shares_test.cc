@@ -141,6 +141,16 @@ TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
   EXPECT_TRUE(shares->is_empty());
 }
 
+TEST(MemorySharesTest, KeepsLittleOfThoseWhoWaitedAndAreGone) {
+  auto shares = std::make_shared<MemoryShares>(8 * kMiB);
+  for (int i = 0; i < 10'000; ++i) {
+    auto account = std::make_shared<MemoryAccount>(MemoryClaim{kMiB, 0}, shares, [] {});
+    account->charge(kMiB);
+    EXPECT_FALSE(account->available());
+  }
+  EXPECT_LE(shares->waiting(), 200u);
+}
+
 TEST(MemorySharesTest, WakesNobodyWhoIsClosedOrGone) {
   auto shares = std::make_shared<MemoryShares>(8 * kMiB);
   int woken = 0;

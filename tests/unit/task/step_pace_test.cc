@@ -11,6 +11,7 @@ namespace {
 using task_test::FastHarness;
 using task_test::FunctionOperator;
 using task_test::Harness;
+using task_test::one;
 using task_test::TestJob;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -70,13 +71,6 @@ FunctionOperator::Functions taking(const std::function<Duration(uint64_t)>& took
     clock.advance(took(number));
   };
   return functions;
-}
-
-TestJob::Options one(task_test::MakeFunctions make) {
-  TestJob::Options options;
-  options.operators = {std::move(make)};
-  options.consumers = 1;
-  return options;
 }
 
 /// How many records each step took until there was nothing to do.

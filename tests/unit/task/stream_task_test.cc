@@ -13,6 +13,7 @@ namespace {
 using task_test::FastHarness;
 using task_test::FunctionOperator;
 using task_test::Harness;
+using task_test::one;
 using task_test::TestJob;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -32,13 +33,6 @@ FunctionOperator::Functions twice() {
     for (uint64_t copy : {number, number * 10}) output.receive(&copy, kNoTimestamp);
   };
   return functions;
-}
-
-TestJob::Options one(task_test::MakeFunctions make) {
-  TestJob::Options options;
-  options.operators = {std::move(make)};
-  options.consumers = 1;
-  return options;
 }
 
 TEST(StreamTaskTest, RunsAChainAndStaysAtTheEndOfItsData) {

@@ -100,6 +100,14 @@ struct TestJob {
   static TestJob make(const Options&);
 };
 
+/// One operator before one consumer.
+inline TestJob::Options one(MakeFunctions make) {
+  TestJob::Options options;
+  options.operators = {std::move(make)};
+  options.consumers = 1;
+  return options;
+}
+
 inline constexpr VertexId kMiddle{1};
 inline const AttemptId kAttempt{JobId{1, 2}, SubtaskId{kMiddle, 0}, 0};
 
