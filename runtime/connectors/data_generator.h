@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/connectors/range_batch.h"
 #include "runtime/connectors/rate_limiter.h"
 #include "runtime/connectors/split_source.h"
 #include "runtime/operators/source.h"
@@ -24,6 +25,10 @@ void check_generator_rate(double records_per_second);
 template <class T, class F>
 class GeneratorReader final : public SplitReader {
  public:
+  // What is small and has nothing to be destroyed is made many at once.
+  static constexpr bool kTogether =
+      std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && sizeof(T) <= 64;
+
   GeneratorReader(F function, double records_per_second)
       : function_(std::move(function)), records_per_second_(records_per_second) {}
 
@@ -47,6 +52,14 @@ class GeneratorReader final : public SplitReader {
       }
       max_records = static_cast<uint32_t>(std::min<uint64_t>(max_records, available));
     }
+    if constexpr (kTogether) {
+      const uint64_t before = *count;
+      const bool more = batch_.emit(max_records, &rest_, to, count, [this](uint64_t index) {
+        return std::invoke(function_, index);
+      });
+      if (limiter_) limiter_->take(*count - before);
+      return more;
+    }
     for (uint32_t i = 0; i < max_records; i++) {
       const T record = std::invoke(function_, rest_.first);
       if (limiter_) limiter_->take(1);
@@ -62,6 +75,7 @@ class GeneratorReader final : public SplitReader {
   const double records_per_second_;
   std::optional<RateLimiter> limiter_;
   NumberRange rest_;
+  RangeBatch<std::conditional_t<kTogether, T, char>> batch_;
 };
 
 }  // namespace connectors_detail

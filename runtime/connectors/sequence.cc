@@ -1,5 +1,6 @@
 #include "runtime/connectors/sequence.h"
 
+#include "runtime/connectors/range_batch.h"
 #include "runtime/connectors/split_source.h"
 
 namespace freshet {
@@ -15,18 +16,14 @@ class SequenceReader final : public SplitReader {
   void open_split(const std::string& payload) override { rest_ = decode_range(payload); }
 
   bool read(uint32_t max_records, RecordReceiver& to, uint64_t* count) override {
-    for (uint32_t i = 0; i < max_records; i++) {
-      const auto number = static_cast<int64_t>(from_ + rest_.first);
-      to.receive(&number, kNoTimestamp);
-      ++*count;
-      if (rest_.first++ == rest_.last) return false;
-    }
-    return true;
+    return batch_.emit(max_records, &rest_, to, count,
+                       [this](uint64_t index) { return static_cast<int64_t>(from_ + index); });
   }
 
  private:
-  uint64_t from_;
+  const uint64_t from_;
   NumberRange rest_;
+  RangeBatch<int64_t> batch_;
 };
 
 }  // namespace

@@ -79,6 +79,15 @@ class EdgeType {
     output.end_record();
   }
 
+  /// The same for what is left of a batch, each into its channel; `begun` is raised before each.
+  virtual void write_batch(RecordBatch& batch, RecordOutput& output,
+                           const uint32_t* channels) const {
+    while (batch.begun < batch.count) {
+      const uint32_t i = batch.begun++;
+      write(batch.records[i], batch.timestamps[i], output, channels[i]);
+    }
+  }
+
   /// Encodes into the channel of the subtask that owns the record's key, for Partitioning::kHash.
   // Not inlined: a caller would first look whether this is the one that is meant, for each record.
   [[gnu::noinline]] virtual void write_by_key(const void* record, EpochMillis timestamp,

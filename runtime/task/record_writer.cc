@@ -1,5 +1,6 @@
 #include "runtime/task/record_writer.h"
 
+#include <array>
 #include <exception>
 
 #include "runtime/base/check.h"
@@ -22,9 +23,21 @@ class ChoosingWriter final : public RecordWriter {
       const uint32_t subpartition = choose_(record, status_);
       if (!status_.ok()) [[unlikely]]
         return;
-      if constexpr (requires { choose_.later(); }) partition_.prefetch(choose_.later());
       type_.write(record, timestamp, partition_, subpartition);
     });
+  }
+
+  void receive_batch(RecordBatch& batch) override {
+    if constexpr (!Choose::kLooksAtRecords) {
+      guarded([&] {
+        std::array<uint32_t, RecordBatch::kRecordsMax> chosen;
+        for (uint32_t i = batch.begun; i < batch.count; ++i)
+          chosen[i] = choose_(batch.records[i], status_);
+        type_.write_batch(batch, partition_, chosen.data());
+      });
+    } else {
+      RecordReceiver::receive_batch(batch);
+    }
   }
 
  private:
@@ -56,7 +69,14 @@ class KeyedWriter final : public RecordWriter {
   Encoder scratch_;
 };
 
+struct TheOnlyOne {
+  static constexpr bool kLooksAtRecords = false;
+
+  uint32_t operator()(const void*, Status&) { return 0; }
+};
+
 struct RoundRobin {
+  static constexpr bool kLooksAtRecords = false;
   uint32_t subpartitions;
   uint32_t next;
 
@@ -67,24 +87,8 @@ struct RoundRobin {
   }
 };
 
-/// Of so many channels none is in a cache.
-constexpr uint32_t kManySubpartitions = 64;
-
-struct RoundRobinOfMany : RoundRobin {
-  /// Which one comes some records later.
-  uint32_t later() const {
-    constexpr uint32_t kDistance = 8;
-    return next + kDistance < subpartitions ? next + kDistance : 0;
-  }
-};
-
-std::unique_ptr<RecordWriter> make_round_robin(const EdgeType& type, ResultPartition& partition,
-                                               RoundRobin choose) {
-  if (choose.subpartitions < kManySubpartitions) return make_choosing(type, partition, choose);
-  return make_choosing(type, partition, RoundRobinOfMany{choose});
-}
-
 struct AtRandom {
+  static constexpr bool kLooksAtRecords = false;
   Decisions* decisions;
   uint32_t subpartitions;
 
@@ -94,6 +98,7 @@ struct AtRandom {
 };
 
 struct ByTarget {
+  static constexpr bool kLooksAtRecords = true;
   const EdgeType* type;
   uint32_t parallelism;
 
@@ -137,10 +142,10 @@ std::unique_ptr<RecordWriter> make_spreading(const RecordWriter::Options& option
     case Partitioning::kRebalance: {
       const uint32_t start =
           options.subpartitions == 1 ? 0 : decisions.random_below(options.subpartitions);
-      return make_round_robin(type, partition, {options.subpartitions, start});
+      return make_choosing(type, partition, RoundRobin{options.subpartitions, start});
     }
     case Partitioning::kRescale:
-      return make_round_robin(type, partition, {options.subpartitions, 0});
+      return make_choosing(type, partition, RoundRobin{options.subpartitions, 0});
     case Partitioning::kBroadcast:
       partition.write_to_all();
       break;
@@ -153,7 +158,7 @@ std::unique_ptr<RecordWriter> make_spreading(const RecordWriter::Options& option
     case Partitioning::kGlobal:
       break;
   }
-  return make_choosing(type, partition, [](const void*, Status&) { return 0u; });
+  return make_choosing(type, partition, TheOnlyOne());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "runtime/connectors/connector_error.h"
 #include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/elements.h"
+#include "runtime/connectors/range_batch.h"
 #include "runtime/connectors/rate_limiter.h"
 #include "runtime/connectors/sequence.h"
 #include "tests/unit/connectors/connector_harness.h"
@@ -53,6 +54,78 @@ TEST(SequenceTest, CutsTheWholeRangeOfNumbersWithoutGap) {
     EXPECT_EQ(range.first, next);
     next = range.last + 1;
   }
+}
+
+/// Throws at a value.
+class RefusingReceiver final : public RecordReceiver {
+ public:
+  explicit RefusingReceiver(uint64_t refused) : refused_(refused) {}
+  void receive(const void* record, EpochMillis) override {
+    if (*static_cast<const uint64_t*>(record) == refused_) throw std::runtime_error("refused");
+    ++received;
+  }
+  uint64_t received = 0;
+
+ private:
+  const uint64_t refused_;
+};
+
+TEST(RangeBatchTest, GivesEachNumberInOrderHoweverManyAreAskedFor) {
+  for (uint64_t seed = 0; seed < 50; seed++) {
+    const auto random = make_seeded_random(seed);
+    const uint64_t first = random->below(1000);
+    NumberRange rest{first, first + random->below(1000)};
+    const uint64_t all = rest.last - rest.first + 1;
+    Received<uint64_t> received;
+    RangeBatch<uint64_t> batch;
+    uint64_t count = 0;
+    bool more = true;
+    while (more) {
+      const uint64_t before = count;
+      const auto most = static_cast<uint32_t>(1 + random->below(200));
+      more = batch.emit(most, &rest, received, &count, [](uint64_t number) { return 2 * number; });
+      EXPECT_EQ(count, more ? before + most : all);
+    }
+    ASSERT_EQ(received.values.size(), all);
+    for (uint64_t i = 0; i < all; i++) ASSERT_EQ(received.values[i], 2 * (first + i));
+  }
+}
+
+TEST(RangeBatchTest, GivesNumbersOfTheWholeRange) {
+  NumberRange rest{0, UINT64_MAX};
+  Received<uint64_t> received;
+  RangeBatch<uint64_t> batch;
+  uint64_t count = 0;
+  EXPECT_TRUE(batch.emit(100, &rest, received, &count, [](uint64_t number) { return number; }));
+  EXPECT_EQ(count, 100u);
+  rest.first = UINT64_MAX - 1;
+  EXPECT_FALSE(batch.emit(100, &rest, received, &count, [](uint64_t number) { return number; }));
+  EXPECT_EQ(count, 102u);
+}
+
+TEST(RangeBatchTest, WhatIsMadeBeforeAFailureIsGivenOn) {
+  NumberRange rest{0, 999};
+  Received<uint64_t> received;
+  RangeBatch<uint64_t> batch;
+  uint64_t count = 0;
+  const auto make = [](uint64_t number) {
+    if (number == 70) throw std::runtime_error("not this one");
+    return number;
+  };
+  EXPECT_THROW(batch.emit(100, &rest, received, &count, make), std::runtime_error);
+  EXPECT_EQ(received.values.size(), 70u);
+  EXPECT_EQ(count, 70u);
+}
+
+TEST(RangeBatchTest, CountsWhatWasGivenOnWhenTheReceiverThrows) {
+  NumberRange rest{0, 999};
+  RefusingReceiver receiver(70);
+  RangeBatch<uint64_t> batch;
+  uint64_t count = 0;
+  EXPECT_THROW(batch.emit(100, &rest, receiver, &count, [](uint64_t number) { return number; }),
+               std::runtime_error);
+  EXPECT_EQ(receiver.received, 70u);
+  EXPECT_EQ(count, 71u);  // With the one that was refused, as one by one.
 }
 
 TEST(ElementsTest, GivesValuesInOrder) {

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "runtime/connectors/split_source.h"
+
+namespace freshet {
+
+/// Emits values that are made of the numbers of a range, many at once: one by one, the calls would
+/// cost more than the values.
+///
+/// Belongs to the reader whose range it is.
+template <class T>
+class RangeBatch {
+ public:
+  /// `make(number)` of at most `records_max` numbers, which leave `rest`; adds how many were given
+  /// on to `count`. False when none is left. When `make` throws, those before it are given on.
+  template <class Make>
+  bool emit(uint32_t records_max, NumberRange* rest, RecordReceiver& to, uint64_t* count,
+            Make&& make) {
+    uint64_t left = std::min<uint64_t>(records_max, rest->last - rest->first + uint64_t{1});
+    if (left == 0) left = records_max;  // All numbers that there are.
+    while (left > 0) {
+      const auto together = static_cast<uint32_t>(std::min<uint64_t>(left, kTogether));
+      left -= together;
+      if (fill(together, rest, to, count, make)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kTogether = RecordBatch::kRecordsMax;
+
+  /// True when the last number of the range was among them.
+  template <class Make>
+  bool fill(uint32_t records, NumberRange* rest, RecordReceiver& to, uint64_t* count, Make& make) {
+    batch_.count = batch_.begun = 0;
+    bool last = false;
+    try {
+      while (batch_.count < records) {
+        T& value = values_[batch_.count];
+        value = make(rest->first);
+        batch_.records[batch_.count] = &value;
+        batch_.timestamps[batch_.count] = kNoTimestamp;
+        ++batch_.count;
+        last = rest->first++ == rest->last;
+      }
+    } catch (...) {
+      give(to, count);
+      throw;
+    }
+    give(to, count);
+    return last;
+  }
+
+  void give(RecordReceiver& to, uint64_t* count) {
+    struct Count {
+      RecordBatch& batch;
+      uint64_t* count;
+      ~Count() { *count += batch.begun; }
+    } counted{batch_, count};  // Also when the receiver throws.
+    to.receive_batch(batch_);
+  }
+
+  std::array<T, kTogether> values_{};
+  RecordBatch batch_;
+};
+
+}  // namespace freshet
