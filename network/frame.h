@@ -33,7 +33,7 @@ namespace freshet {
 
 inline constexpr size_t kFrameHeaderBytes = 40;
 inline constexpr uint32_t kFramePayloadBytesMax = 1u << 20;
-inline constexpr uint32_t kFrameCreditUnitBytes = 512;
+inline constexpr uint32_t kFrameCreditUnitBytes = 1024;
 
 enum class FrameKind : uint8_t {
   kData = 1,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "shuffle/memory_account.h"
 
@@ -25,6 +26,13 @@ class BlockOwner {
   }
   BlockOwner(const BlockOwner& other) : BlockOwner(other.block_) {}
   BlockOwner(BlockOwner&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  /// Owns a block that nobody owned.
+  static BlockOwner first_of(B* block) {
+    block->owners_.store(1, std::memory_order_relaxed);
+    BlockOwner owner;
+    owner.block_ = block;
+    return owner;
+  }
   /// What may be written becomes what is only read.
   template <class Other>
   requires(std::is_const_v<B> && !std::is_const_v<Other>) BlockOwner(BlockOwner<Other> other)
@@ -36,6 +44,9 @@ class BlockOwner {
   ~BlockOwner() {
     if (block_ != nullptr) block_->let_go();
   }
+
+  /// Nobody else owns it.
+  bool is_only_owner() const { return block_->has_one_owner(); }
 
   B* get() const { return block_; }
   B* operator->() const { return block_; }
@@ -68,6 +79,9 @@ class alignas(64) Block {  // Each in a cache line of its own: neighbours go to 
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  /// The end of several owners, with one visit to the pool. Empties `owners`.
+  static void let_go_all(std::vector<BlockOwner<const Block>>* owners);
+
   /// By the writer, when it is done: overdraft counts from now on. An open block is not waited for
   /// by anybody.
   void hand_over();
@@ -80,22 +94,44 @@ class alignas(64) Block {  // Each in a cache line of its own: neighbours go to 
   uint32_t capacity() const { return capacity_; }
 
  private:
+  friend class BlockReserve;
   friend class SegmentPool;
   template <class B>
   friend class BlockOwner;
 
   void retain() const { owners_.fetch_add(1, std::memory_order_relaxed); }
+  bool has_one_owner() const { return owners_.load(std::memory_order_acquire) == 1; }
+  /// One owner less; true if it was the last.
+  bool lose_owner() const {
+    // Who is alone need not tell anybody: that would wait for all that was written before.
+    return has_one_owner() || owners_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
   void let_go() const {
-    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) const_cast<Block*>(this)->recycle();
+    if (lose_owner()) const_cast<Block*>(this)->recycle();
   }
   void recycle();
   void charge(const std::shared_ptr<MemoryAccount>& account, uint64_t bytes);
+  /// It was charged for this.
+  void note_charge(MemoryAccount* account, uint64_t bytes) {
+    account_ = account;
+    charged_bytes_ = bytes;
+  }
+  /// What is to be given back once its memory is.
+  struct Charge {
+    MemoryAccount* account = nullptr;
+    uint64_t bytes = 0;
+    bool owed = false;
+    void give_back() const {
+      if (account != nullptr) account->give_back(bytes, owed);
+    }
+  };
+  Charge take_charge();
 
   mutable std::atomic<uint32_t> owners_{0};
   uint32_t capacity_ = 0;
   char* data_ = nullptr;
-  SegmentPool* pool_ = nullptr;  // Whose it is; null: heap.
-  std::shared_ptr<MemoryAccount> account_;
+  SegmentPool* pool_ = nullptr;       // Whose it is; null: heap.
+  MemoryAccount* account_ = nullptr;  // Lives as long as it is charged.
   uint64_t charged_bytes_ = 0;
   bool overdraft_ = false;
   bool owed_ = false;

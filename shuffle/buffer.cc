@@ -78,4 +78,49 @@ Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer) {
   return first;
 }
 
+void BufferQueue::push_more(Buffer buffer) {
+  if (!more_) more_ = std::make_unique<More>();
+  more_->buffers.push_back(std::move(buffer));
+  ++more_count_;
+}
+
+void BufferQueue::next() {
+  std::vector<Buffer>& buffers = more_->buffers;
+  size_t& begin = more_->begin;
+  front_ = std::move(buffers[begin++]);
+  if (--more_count_ == 0) {
+    buffers.clear();
+    begin = 0;
+  } else if (begin >= 64 && begin * 2 >= buffers.size()) {
+    buffers.erase(buffers.begin(), buffers.begin() + static_cast<std::ptrdiff_t>(begin));
+    begin = 0;
+  }
+}
+
+void BufferQueue::push_front(Buffer buffer) {
+  std::swap(front_, buffer);
+  if (!buffer.block) return;
+  if (!more_) more_ = std::make_unique<More>();
+  ++more_count_;
+  if (more_->begin > 0) {
+    more_->buffers[--more_->begin] = std::move(buffer);
+  } else {
+    more_->buffers.insert(more_->buffers.begin(), std::move(buffer));
+  }
+}
+
+Buffer BufferQueue::pop_back() {
+  if (!has_more()) return std::exchange(front_, Buffer());
+  Buffer buffer = std::move(more_->buffers.back());
+  more_->buffers.pop_back();
+  if (--more_count_ == 0) *more_ = More();
+  return buffer;
+}
+
+std::vector<Buffer> BufferQueue::take_all() {
+  std::vector<Buffer> all;
+  while (!empty()) all.push_back(pop());
+  return all;
+}
+
 }  // namespace freshet

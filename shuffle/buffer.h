@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "shuffle/prefetch.h"
 #include "shuffle/segment_pool.h"
 
 namespace freshet {
@@ -19,15 +22,15 @@ struct Buffer {
       : block(std::move(memory)), data(block->data()), size(bytes) {}
 
   ConstBlockRef block;
-  const char* data = nullptr;  // In the block.
-  uint32_t size = 0;
-  bool event = false;             // Then the bytes are u8 ElementKind, fields. Costs no credit.
-  uint8_t flags = 0;              // kFrame... bits.
+  const char* data = nullptr;     // In the block.
+  uint64_t first_element = 0;     // Number of the first that starts here; of the next one if none.
+  uint32_t size = 0;              // Bytes.
   uint32_t elements_started = 0;  // In these bytes.
-  uint64_t first_element = 0;  // Number of the first of them; of the next one when there is none.
   uint32_t hash = 0;        // Low half of the rolling hash after the last element that ends here.
   uint32_t gate = 0;        // Low half of the producer's log position.
   uint32_t tail_bytes = 0;  // At the producer: before the first element that starts here.
+  uint8_t flags = 0;        // kFrame... bits.
+  bool event = false;       // The bytes are u8 ElementKind, fields. Costs no credit.
   bool kept = false;        // At the producer: a heap copy that no account is charged for.
 
   std::string_view bytes() const { return {data, size}; }
@@ -44,12 +47,10 @@ struct Buffer {
   void append(const Buffer& next);
 
   /// Begins to bring it into the cache, if it is small: a large one comes by itself as it is read.
-  void prefetch() const {
-    constexpr uint32_t kLineBytes = 64;
-    constexpr uint32_t kPrefetchedMax = 512;
+  [[gnu::always_inline]] void prefetch() const {
+    constexpr uint32_t kPrefetchedMax = kSmallBlockBytes;
     __builtin_prefetch(block.get(), 1);
-    for (uint32_t at = 0; at < size && at < kPrefetchedMax; at += kLineBytes)
-      __builtin_prefetch(data + at);
+    prefetch_bytes(data, std::min(size, kPrefetchedMax));
   }
 
   /// Bytes of credit that sending it takes: of the smallest block that holds it.
@@ -64,81 +65,82 @@ void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer);
 /// element may go on in the rest. Their hash is not known: 0. Not of events.
 Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer);
 
-/// First in, first out; without memory of its own while empty from the start.
+/// First in, first out. The first is in place: with very many queues, of which nearly all hold one
+/// buffer at most, what is elsewhere would cost a wait for memory.
 class BufferQueue {
  public:
-  bool empty() const { return head_ == buffers_.size(); }
-  size_t size() const { return buffers_.size() - head_; }
-  const Buffer& front() const { return buffers_[head_]; }
-  Buffer& front() { return buffers_[head_]; }
-  const Buffer& back() const { return buffers_.back(); }
-  Buffer& back() { return buffers_.back(); }
+  bool empty() const { return !front_.block; }
+  size_t size() const { return empty() ? 0 : 1 + more_count_; }
+  const Buffer& front() const { return front_; }
+  Buffer& front() { return front_; }
+  const Buffer& back() const { return has_more() ? more_->buffers.back() : front_; }
+  Buffer& back() { return has_more() ? more_->buffers.back() : front_; }
 
-  void push(Buffer buffer) { buffers_.push_back(std::move(buffer)); }
-
-  void push_front(Buffer buffer) {
-    if (head_ > 0) {
-      buffers_[--head_] = std::move(buffer);
+  /// Has a block, as all that are pushed.
+  void push(Buffer buffer) {
+    if (empty()) {
+      front_ = std::move(buffer);
     } else {
-      buffers_.insert(buffers_.begin(), std::move(buffer));
+      push_more(std::move(buffer));
     }
   }
+
+  void push_front(Buffer buffer);
 
   Buffer pop() {
-    Buffer buffer = std::move(buffers_[head_++]);
-    if (head_ == buffers_.size()) {
-      buffers_.clear();
-      head_ = 0;
-    } else if (head_ >= 64 && head_ * 2 >= buffers_.size()) {
-      buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
+    Buffer buffer = std::move(front_);
+    if (has_more()) next();
     return buffer;
   }
 
-  Buffer pop_back() {
-    Buffer buffer = std::move(buffers_.back());
-    buffers_.pop_back();
-    if (head_ == buffers_.size()) {
-      buffers_.clear();
-      head_ = 0;
-    }
-    return buffer;
-  }
+  Buffer pop_back();
 
   /// All of it, for the caller to drop where that is allowed.
-  std::vector<Buffer> take_all() {
-    head_ = 0;
-    return std::exchange(buffers_, {});
-  }
+  std::vector<Buffer> take_all();
 
   /// The charges of all, as far as they are at most about `bytes_max`.
   uint64_t charge(uint64_t bytes_max) const {
     uint64_t bytes = 0;
-    for (size_t i = head_; i < buffers_.size() && bytes < bytes_max; ++i)
-      bytes += buffers_[i].charge();
+    (void)each([&](const Buffer& buffer) {
+      bytes += buffer.charge();
+      return bytes < bytes_max;
+    });
     return bytes;
   }
 
   /// True when one is not an event.
   bool has_data() const {
-    for (size_t i = head_; i < buffers_.size(); ++i) {
-      if (!buffers_[i].event) return true;
-    }
-    return false;
+    return !each([](const Buffer& buffer) { return buffer.event; });
   }
 
   /// True when every buffer's charge is at most `bytes`.
   bool fits(uint32_t bytes) const {
-    for (size_t i = head_; i < buffers_.size(); ++i) {
-      if (buffers_[i].charge() > bytes) return false;
-    }
-    return true;
+    return each([&](const Buffer& buffer) { return buffer.charge() <= bytes; });
   }
 
  private:
-  std::vector<Buffer> buffers_;
-  size_t head_ = 0;
+  struct More {
+    std::vector<Buffer> buffers;  // From `begin` on.
+    size_t begin = 0;
+  };
+
+  bool has_more() const { return more_count_ != 0; }
+  /// As long as `visit(buffer)` is true; true if it always was.
+  template <class Visit>
+  bool each(Visit&& visit) const {
+    if (empty()) return true;
+    if (!visit(front_)) return false;
+    if (!has_more()) return true;
+    return std::all_of(more_->buffers.begin() + static_cast<std::ptrdiff_t>(more_->begin),
+                       more_->buffers.end(), visit);
+  }
+  void push_more(Buffer buffer);
+  /// The first one of `more_` becomes the front.
+  void next();
+
+  Buffer front_;  // Without a block: the queue is empty.
+  std::unique_ptr<More> more_;
+  uint32_t more_count_ = 0;  // Of more_, which is not looked at while there are none.
 };
 
 }  // namespace freshet

@@ -57,6 +57,9 @@ class ChannelReader {
 
   virtual const Attachment& attachment() const = 0;
 
+  /// on_ready() comes soon.
+  virtual void prefetch() const {}
+
   /// The channel went from nothing to something.
   virtual void on_ready(const ReaderCall& call) = 0;
 

@@ -11,6 +11,7 @@ namespace freshet {
 namespace {
 
 constexpr uint32_t kSlowFlushes = 16;    // A block that takes so many to fill is too large.
+constexpr uint64_t kManyChannels = 64;   // The reserve is a small part of what these may hold.
 constexpr size_t kClosedBuffersMax = 8;  // Of one element, before they are handed over.
 
 uint32_t larger(uint32_t block_bytes) {
@@ -36,12 +37,21 @@ char* ChannelWriter::put_header(char* out, EpochMillis timestamp, uint64_t paylo
   return shared_.fixed_record_size == 0 ? put_varint(out, payload_bytes) : out;
 }
 
+uint32_t ChannelWriter::Shared::fair_block_bytes() {
+  if (fair_in_step != step) {
+    // Open blocks alone must not use up the budget, or nothing would ever be given back.
+    const uint64_t share = account->budget_bytes() / (4 * channels);
+    fair_bytes = share >= kLargeBlockBytes    ? kLargeBlockBytes
+                 : share >= kMediumBlockBytes ? kMediumBlockBytes
+                                              : kSmallBlockBytes;
+    fair_in_step = step;
+  }
+  return fair_bytes;
+}
+
 uint32_t ChannelWriter::block_bytes_max() const {
-  // Open blocks alone must not use up the budget, or nothing would ever be given back.
-  const uint64_t share = shared_.account->budget_bytes() / (4 * shared_.channels);
-  const uint32_t fair = share >= kLargeBlockBytes    ? kLargeBlockBytes
-                        : share >= kMediumBlockBytes ? kMediumBlockBytes
-                                                     : kSmallBlockBytes;
+  const uint32_t fair = shared_.fair_block_bytes();
+  if (fair == kSmallBlockBytes) return fair;  // Whatever the reader takes.
   uint32_t most = channel_->block_bytes_max.load(std::memory_order_relaxed);
   if (shared_.readers != nullptr) {
     for (const PartitionQueues::Channel* reader : *shared_.readers)
@@ -51,8 +61,10 @@ uint32_t ChannelWriter::block_bytes_max() const {
 }
 
 void ChannelWriter::open_block() {
-  block_bytes_ = std::min(block_bytes_, block_bytes_max());
-  block_ = Block::allocate(*shared_.pool, block_bytes_, shared_.account);
+  if (!may_be_as_large(block_bytes_)) block_bytes_ = block_bytes_max();
+  block_ = block_bytes_ == kSmallBlockBytes && shared_.channels >= kManyChannels
+               ? shared_.reserve.take()
+               : Block::allocate(*shared_.pool, block_bytes_, shared_.account);
   shared_.open_bytes += block_bytes_;
   open_.cursor = block_->data();
   // Hashing looks at every record.
@@ -64,8 +76,9 @@ void ChannelWriter::open_block() {
   tail_bytes_ = 0;
 }
 
-void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
-  Buffer buffer(block_, used());
+void ChannelWriter::cut(ConstBlockRef block, uint8_t more_flags, uint64_t hash) {
+  const auto end = static_cast<uint32_t>(open_.cursor - block->data());
+  Buffer buffer(std::move(block), end - cut_at_);
   buffer.data += cut_at_;
   buffer.flags = flags_ | more_flags;
   if (open_.records != 0 && open_.timestamps) buffer.flags |= kFrameHasTimestamps;
@@ -77,8 +90,10 @@ void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
   shared_.records += buffer.elements_started;
   shared_.bytes += buffer.size;
   first_element_ += open_.records;
+  shared_.closed_bytes += buffer.size;
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
-  cut_at_ = filled();
+  cut_at_ = end;
+  cut_in_step_ = shared_.step;
   open_.records = 0;
   flags_ = 0;
   tail_bytes_ = 0;
@@ -86,8 +101,8 @@ void ChannelWriter::cut(uint8_t more_flags, uint64_t hash) {
 
 void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   block_->hand_over();
-  if (used() != 0) cut(more_flags, hash);
   shared_.open_bytes -= block_->capacity();
+  if (used() != 0) cut(std::move(block_), more_flags, hash);
   block_ = nullptr;
   open_.cursor = open_.end = nullptr;
 }
@@ -192,7 +207,7 @@ void ChannelWriter::append_spanning(std::string_view bytes) {
 }
 
 void ChannelWriter::append_event(ElementKind kind, const ConstBlockRef& event, uint32_t size) {
-  if (used() != 0) cut(0, hash_);
+  if (used() != 0) cut(block_, 0, hash_);
   const bool numbered = kind != ElementKind::kBarrier;
   if (numbered && shared_.hash) {
     hash_ =
@@ -211,15 +226,19 @@ void ChannelWriter::append_event(ElementKind kind, const ConstBlockRef& event, u
 void ChannelWriter::flush() {
   if (!block_) return;
   // What is owed must come back, and a block that others need room for.
-  const bool keep = used() != 0 && room() != 0 && !block_->is_overdraft() &&
-                    block_->capacity() <= block_bytes_max();
-  if (!keep) return close();
+  const bool keep = room() != 0 && !block_->is_overdraft() && may_be_as_large(block_->capacity());
+  // When nothing was written it is for somebody else, and one that is likely to be full before the
+  // next flush would only make one buffer more. But while some of it waits to be taken the memory
+  // is not free anyway, and what is written makes no new buffer.
+  const bool done = used() == 0 || room() < used();
+  if (!keep || (done && block_.is_only_owner())) return close();
+  if (used() == 0) return;
   ++flushes_;
-  cut(0, hash_);
+  cut(block_, 0, hash_);
 }
 
 void ChannelWriter::close_if_too_large() {
-  if (block_ && block_->capacity() > block_bytes_max()) close();
+  if (block_ && !may_be_as_large(block_->capacity())) close();
 }
 
 void ChannelWriter::close() {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shuffle/block_reserve.h"
 #include "shuffle/element_layout.h"
 #include "shuffle/partition_queues.h"
 #include "shuffle/result_partition.h"
@@ -20,15 +21,22 @@ class ChannelWriter {
   struct Shared {
     std::shared_ptr<SegmentPool> pool;
     std::shared_ptr<MemoryAccount> account;
+    BlockReserve reserve;  // Of small blocks, when there are many channels.
     uint32_t fixed_record_size = 0;
     bool hash = false;
     std::function<uint64_t()> log_position;
     uint64_t channels = 0;
     std::vector<PartitionQueues::Pushed> closed;  // Not handed over yet.
-    std::function<void()> hand_over;              // Empties `closed`, within a long element.
-    uint64_t records = 0;                         // In these buffers, with the bytes they take.
+    uint64_t closed_bytes = 0;
+    std::function<void()> hand_over;  // Empties `closed`, within a long element.
+    uint64_t records = 0;             // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
     uint64_t open_bytes = 0;  // Of all open blocks.
+    uint32_t step = 1;        // Of the task, in which all is written now.
+    /// The largest block that each channel may have, in this step.
+    uint32_t fair_block_bytes();
+    uint32_t fair_bytes = kSmallBlockBytes;
+    uint32_t fair_in_step = 0;
     // Those who read what is written to all; null: each channel is for one.
     const std::vector<PartitionQueues::Channel*>* readers = nullptr;
   };
@@ -62,6 +70,8 @@ class ChannelWriter {
 
   PartitionQueues::Channel* queue() const { return channel_; }
   bool wants_flush() const { return used() != 0; }
+  /// Then nothing is left of what was written before that step.
+  bool was_cut_in(uint32_t step) const { return cut_in_step_ == step; }
   bool has_block() const { return static_cast<bool>(block_); }
   uint64_t elements() const { return first_element_ + open_.records; }
   uint64_t hash() const { return hash_; }
@@ -79,8 +89,12 @@ class ChannelWriter {
   size_t header_bytes(EpochMillis timestamp) const;
   char* put_header(char* out, EpochMillis timestamp, uint64_t payload_bytes) const;
   uint32_t block_bytes_max() const;
+  bool may_be_as_large(uint32_t block_bytes) const {
+    return block_bytes == kSmallBlockBytes || block_bytes <= block_bytes_max();
+  }
   void open_block();
-  void cut(uint8_t more_flags, uint64_t hash);
+  /// `block`: the open one, or what is left of it when nothing more is written there.
+  void cut(ConstBlockRef block, uint8_t more_flags, uint64_t hash);
   void close_block(uint8_t more_flags, uint64_t hash);
   void close_full_block(uint8_t more_flags, uint64_t hash);
   bool finish_in_place(EpochMillis timestamp, std::string_view payload);
@@ -98,6 +112,7 @@ class ChannelWriter {
   uint32_t block_bytes_ = kSmallBlockBytes;  // Of the next block.
   uint32_t cut_at_ = 0;                      // Where in the block the next buffer begins.
   uint32_t flushes_ = 0;                     // Of the block.
+  uint32_t cut_in_step_ = 0;                 // The last cut.
   uint8_t flags_ = 0;
   uint32_t tail_bytes_ = 0;     // Of the element that began in an earlier block.
   uint32_t length_guess_ = 1;   // Bytes kept for the varint of the record under way.

@@ -36,7 +36,7 @@ namespace freshet {
 // hello, attach, credit and detach go to the producer; the others, and all data, to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 5;
+inline constexpr uint32_t kDataVersion = 6;
 inline constexpr uint32_t kCreditBytesMax = 1u << 20;    // Of a channel's own.
 inline constexpr uint32_t kFloatingBytesMax = 1u << 20;  // That a channel gets beyond.
 

@@ -24,13 +24,13 @@ bool GateChannel::fail(std::string why) {
 bool GateChannel::prepare() {
   while (status_.ok()) {
     if (parsed_ || assembled_) return true;
-    if (!has_current_) {
+    if (!started_) {
       if (queue_.empty()) return false;
       if (!start_next_buffer()) return false;
       continue;
     }
-    if (current_.event) return true;
-    if (at_ == current_.size) {
+    if (current().event) return true;
+    if (at_ == current().size) {
       if (!finish_buffer()) return false;
       continue;
     }
@@ -41,13 +41,12 @@ bool GateChannel::prepare() {
 }
 
 bool GateChannel::start_next_buffer() {
-  current_ = queue_.pop();
-  has_current_ = true;
+  started_ = true;
   at_ = 0;
   elements_seen_ = 0;
-  if (current_.event) return start_event();
-  layout_ = {shared_.fixed_record_size, (current_.flags & kFrameHasTimestamps) != 0};
-  if (assembling_ != ((current_.flags & kFrameStartsWithTail) != 0)) {
+  if (current().event) return start_event();
+  layout_ = {shared_.fixed_record_size, (current().flags & kFrameHasTimestamps) != 0};
+  if (assembling_ != ((current().flags & kFrameStartsWithTail) != 0)) {
     return fail("an element that goes on where none was begun, or does not go on");
   }
   if (assembling_ && !continue_element()) return false;
@@ -57,17 +56,17 @@ bool GateChannel::start_next_buffer() {
 bool GateChannel::start_event() {
   if (assembling_) return fail("an event inside an element");
   if (!shared_.hash) return true;
-  const std::string_view bytes = current_.bytes();
+  const std::string_view bytes = current().bytes();
   const auto kind = static_cast<ElementKind>(bytes[0]);
   if (kind != ElementKind::kBarrier) {
     verified_hash_ = rolling_hash(verified_hash_, kind, kNoTimestamp, bytes.substr(1));
   }
-  return static_cast<uint32_t>(verified_hash_) == current_.hash ||
+  return static_cast<uint32_t>(verified_hash_) == current().hash ||
          fail("the hash of its elements differs");
 }
 
 bool GateChannel::continue_element() {
-  const std::string_view bytes = current_.bytes();
+  const std::string_view bytes = current().bytes();
   while (!heap_header_known_ && at_ < bytes.size()) {
     heap_.push_back(bytes[at_++]);
     const ParseResult result = parse_record_header(heap_layout_, heap_, &heap_record_);
@@ -84,7 +83,7 @@ bool GateChannel::continue_element() {
 }
 
 bool GateChannel::parse_next() {
-  const std::string_view rest = current_.bytes().substr(at_);
+  const std::string_view rest = current().bytes().substr(at_);
   const ParseResult result = parse_record_header(layout_, rest, &next_);
   if (result == ParseResult::kInvalid) return fail("a record with an impossible length");
   parsed_ =
@@ -93,14 +92,14 @@ bool GateChannel::parse_next() {
 }
 
 bool GateChannel::begin_element() {
-  if ((current_.flags & kFrameEndsIncomplete) == 0) return fail("a record that is cut off");
+  if ((current().flags & kFrameEndsIncomplete) == 0) return fail("a record that is cut off");
   ++elements_seen_;
   assembling_ = true;
-  heap_.assign(current_.bytes().substr(at_));
+  heap_.assign(current().bytes().substr(at_));
   heap_layout_ = layout_;
   heap_header_known_ =
       parse_record_header(heap_layout_, heap_, &heap_record_) == ParseResult::kComplete;
-  at_ = current_.size;
+  at_ = current().size;
   return true;
 }
 
@@ -110,7 +109,7 @@ bool GateChannel::verify_hash() {
     hash = rolling_hash(hash, ElementKind::kRecord, heap_record_.timestamp,
                         std::string_view(heap_).substr(heap_record_.header_bytes));
   }
-  std::string_view rest = current_.bytes().substr(at_);
+  std::string_view rest = current().bytes().substr(at_);
   RecordView record;
   while (!rest.empty() && parse_record_header(layout_, rest, &record) == ParseResult::kComplete &&
          record.payload_bytes <= rest.size() - record.header_bytes) {
@@ -119,29 +118,29 @@ bool GateChannel::verify_hash() {
     rest.remove_prefix(record.header_bytes + record.payload_bytes);
   }
   verified_hash_ = hash;
-  return static_cast<uint32_t>(hash) == current_.hash || fail("the hash of its elements differs");
+  return static_cast<uint32_t>(hash) == current().hash || fail("the hash of its elements differs");
 }
 
 bool GateChannel::finish_buffer() {
-  if (elements_seen_ != current_.elements_started) {
+  if (elements_seen_ != current().elements_started) {
     return fail(fmt::format("{} elements where {} were announced", elements_seen_,
-                            current_.elements_started));
+                            current().elements_started));
   }
-  if (((current_.flags & kFrameEndsIncomplete) != 0) != (assembling_ && !assembled_)) {
+  if (((current().flags & kFrameEndsIncomplete) != 0) != (assembling_ && !assembled_)) {
     return fail("an element that ends where it should go on");
   }
-  shared_.freed_bytes += current_.charge();
+  shared_.freed_bytes += current().charge();
   drop_current();
   return true;
 }
 
 void GateChannel::drop_current() {
+  Buffer done = queue_.pop();
   if (shared_.viewed == this) {
-    shared_.kept_block = std::move(current_.block);
+    shared_.kept_blocks.push_back(std::move(done.block));
     shared_.viewed = nullptr;
   }
-  current_ = Buffer();
-  has_current_ = false;
+  started_ = false;
 }
 
 void GateChannel::move_to(std::shared_ptr<const GateInbox::Source> source) {
@@ -152,8 +151,8 @@ void GateChannel::move_to(std::shared_ptr<const GateInbox::Source> source) {
 }
 
 void GateChannel::discard() {
+  if (started_) drop_current();
   (void)queue_.take_all();
-  drop_current();
   parsed_ = false;
   assembling_ = false;
   assembled_ = false;
@@ -170,7 +169,7 @@ void GateChannel::count(ElementKind kind, EpochMillis timestamp, std::string_vie
 
 std::optional<RecordRun> GateChannel::begin_run(uint32_t records_max, const bool* stop) {
   if (!parsed_) return std::nullopt;
-  return RecordRun(layout_, current_.bytes().substr(at_), records_max, stop);
+  return RecordRun(layout_, current().bytes().substr(at_), records_max, stop);
 }
 
 void GateChannel::end_run(const RecordRun& run) {
@@ -180,7 +179,7 @@ void GateChannel::end_run(const RecordRun& run) {
   elements_seen_ += run.records();
   parsed_ = false;
   shared_.viewed = this;
-  if (at_ == current_.size) (void)finish_buffer();  // A failure is seen by the next prepare().
+  if (at_ == current().size) (void)finish_buffer();  // A failure is seen by the next prepare().
 }
 
 void GateChannel::count_run(const RecordRun& run) {
@@ -189,7 +188,7 @@ void GateChannel::count_run(const RecordRun& run) {
   shared_.bytes += run.bytes();
   if (!shared_.hash) return;
   const bool stop = false;
-  RecordRun again(layout_, current_.bytes().substr(at_, run.bytes()), run.records(), &stop);
+  RecordRun again(layout_, current().bytes().substr(at_, run.bytes()), run.records(), &stop);
   std::string_view payload;
   EpochMillis timestamp = kNoTimestamp;
   while (again.next(&payload, &timestamp))
@@ -200,7 +199,7 @@ Element GateChannel::take() {
   if (assembled_) return take_assembled();
   if (!parsed_) return take_event();
   const std::string_view payload =
-      current_.bytes().substr(at_ + next_.header_bytes, next_.payload_bytes);
+      current().bytes().substr(at_ + next_.header_bytes, next_.payload_bytes);
   const Element element{ElementKind::kRecord, producer_, next_.timestamp, payload};
   at_ += next_.header_bytes + next_.payload_bytes;
   ++elements_seen_;
@@ -208,7 +207,7 @@ Element GateChannel::take() {
   count(ElementKind::kRecord, next_.timestamp, payload);
   shared_.bytes += next_.header_bytes + next_.payload_bytes;
   shared_.viewed = this;
-  if (at_ == current_.size) (void)finish_buffer();  // A failure is seen by the next prepare().
+  if (at_ == current().size) (void)finish_buffer();  // A failure is seen by the next prepare().
   return element;
 }
 
@@ -226,12 +225,12 @@ Element GateChannel::take_assembled() {
 }
 
 Element GateChannel::take_event() {
-  CHECK(has_current_ && current_.event);
-  const std::string_view bytes = current_.bytes();
+  CHECK(started_ && current().event);
+  const std::string_view bytes = current().bytes();
   const auto kind = static_cast<ElementKind>(bytes[0]);
   const std::string_view fields = bytes.substr(1);
   count(kind, kNoTimestamp, fields);
-  elements_seen_ = current_.elements_started;
+  elements_seen_ = current().elements_started;
   shared_.viewed = this;
   (void)finish_buffer();
   return Element{kind, producer_, kNoTimestamp, fields};

@@ -9,12 +9,13 @@
 #include "shuffle/element_layout.h"
 #include "shuffle/gate_inbox.h"
 #include "shuffle/input_gate.h"
+#include "shuffle/prefetch.h"
 
 namespace freshet {
 
 /// One channel at the consumer: makes elements of buffers. Elements that are not whole in one
 /// buffer are put together on the heap, and their buffers are done with at once.
-class GateChannel {
+class alignas(64) GateChannel {
  public:
   /// What the channels of a gate share.
   struct Shared {
@@ -23,7 +24,7 @@ class GateChannel {
     // What the views of the last element that was taken point into: the current buffer of `viewed`,
     // or one of these.
     const GateChannel* viewed = nullptr;
-    ConstBlockRef kept_block;
+    std::vector<ConstBlockRef> kept_blocks;
     std::string kept_bytes;
     // Bytes of credit of buffers done with by the last call.
     uint32_t freed_bytes = 0;
@@ -43,8 +44,11 @@ class GateChannel {
 
   void push(Buffer buffer) { queue_.push(std::move(buffer)); }
 
+  /// Something arrives for it soon.
+  [[gnu::always_inline]] void prefetch_state() const { prefetch_bytes(this, kVisitedBytes); }
+
   /// Its turn comes soon.
-  void prefetch() const {
+  [[gnu::always_inline]] void prefetch() const {
     if (!queue_.empty()) queue_.front().prefetch();
   }
 
@@ -60,7 +64,7 @@ class GateChannel {
   void end_run(const RecordRun& run);
 
   /// A fair turn ends where a buffer does.
-  bool at_buffer_start() const { return !has_current_; }
+  bool at_buffer_start() const { return !started_; }
 
   uint32_t producer() const { return producer_; }
   const GateInbox::Source& source() const { return *source_; }
@@ -91,31 +95,33 @@ class GateChannel {
   void count(ElementKind kind, EpochMillis timestamp, std::string_view payload);
   void count_run(const RecordRun& run);
 
+  const Buffer& current() const { return queue_.front(); }
+
+  static constexpr size_t kVisitedBytes = 192;
+
+  // Each visit needs what comes first, kVisitedBytes of it: with very many channels it waits for
+  // each cache line.
   Shared& shared_;
   const uint32_t producer_;
-  std::shared_ptr<const GateInbox::Source> source_;
-  BufferQueue queue_;
-
-  bool has_current_ = false;
-  Buffer current_;
-  RecordLayout layout_;         // Of elements that start in current_.
-  size_t at_ = 0;               // Next byte of current_.
-  uint32_t elements_seen_ = 0;  // Started in current_.
-
-  bool parsed_ = false;  // next_ is the complete record at at_.
-  RecordView next_;
-
+  bool started_ = false;  // The first of queue_ is the current buffer, of which some was looked at.
+  bool parsed_ = false;   // next_ is the complete record at at_.
   bool assembling_ = false;  // An element that is on the heap, complete or not.
   bool assembled_ = false;
+  RecordLayout layout_;         // Of elements that start in the current buffer.
+  uint32_t elements_seen_ = 0;  // Started in it.
+  size_t at_ = 0;               // Next byte of it.
+  std::shared_ptr<const GateInbox::Source> source_;
+  BufferQueue queue_;
+  RecordView next_;
+  uint64_t taken_ = 0;
+  Status status_;
+
+  uint64_t taken_hash_ = 0;
+  uint64_t verified_hash_ = 0;
   std::string heap_;
   RecordLayout heap_layout_;
   RecordView heap_record_;
   bool heap_header_known_ = false;
-
-  uint64_t taken_ = 0;
-  uint64_t taken_hash_ = 0;
-  uint64_t verified_hash_ = 0;
-  Status status_;
 };
 
 }  // namespace freshet

@@ -77,12 +77,15 @@ Status GateInbox::breach(const Source& source, uint32_t producer, const std::str
                                what));
 }
 
-BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header) const {
+BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header,
+                              BlockReserve* reserve) const {
   if (header.kind != FrameKind::kData) return nullptr;
   const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr || range->attempt != header.producer_attempt) return nullptr;
   if (!check_data(header, header.payload_bytes).ok()) return nullptr;
-  return Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
+  const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
+  if (charge == kSmallBlockBytes) return reserve->take();
+  return Block::allocate(*options_.pool, charge, nullptr);
 }
 
 Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payload,
@@ -244,8 +247,7 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
   for (Arrived& arrived : arrivals_.buffers)
     (within(arrived.producer) ? dropped->buffers : buffers).push_back(std::move(arrived));
   arrivals_.buffers = std::move(buffers);
-  std::erase_if(arrivals_.ready,
-                [&](const ReadyChannel& ready) { return within(ready.partition->producer()); });
+  std::erase_if(arrivals_.ready, [&](const ReadyChannel& ready) { return within(ready.producer); });
   forget_end(span);
   lost_.remove(span);
   drop_channels(span);
@@ -254,7 +256,7 @@ void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
 void GateInbox::drop_channels(ProducerSpan producers) {
   floating_.forget(producers);
   uint64_t floating_bytes = 0;
-  std::erase_if(channels_, [&](const auto& channel) {
+  boost::unordered::erase_if(channels_, [&](const auto& channel) {
     if (channel.first < producers.begin || channel.first >= producers.end) return false;
     floating_bytes += channel.second.floating_bytes;
     return true;
@@ -400,8 +402,9 @@ void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_ || !owns(source, call.partition->producer())) return;
-    arrivals_.ready.push_back({call.partition, call.channel});
+    const uint32_t producer = call.partition->producer();
+    if (closed_ || !owns(source, producer)) return;
+    arrivals_.ready.push_back({producer, call.partition->shared_from_this(), call.channel});
     woken = note_arrival();
   }
   wake_if(woken);
@@ -419,7 +422,11 @@ void GateInbox::on_local_ended(const Source& source, uint32_t producer) {
   wake_if(woken);
 }
 
-bool GateInbox::note_arrival() { return !pending_.exchange(true, std::memory_order_acq_rel); }
+bool GateInbox::note_arrival() {
+  if (pending_.load(std::memory_order_relaxed)) return false;
+  pending_.store(true, std::memory_order_release);
+  return true;
+}
 
 void GateInbox::wake_if(bool needed) const {
   if (needed && options_.wake) options_.wake();

@@ -1,18 +1,19 @@
 #pragma once
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "network/frame.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
+#include "shuffle/block_reserve.h"
 #include "shuffle/buffer.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/floating_credit.h"
@@ -50,6 +51,7 @@ class GateInbox {
   };
   /// A channel of a partition of this process that has something.
   struct ReadyChannel {
+    uint32_t producer = 0;
     std::shared_ptr<PartitionQueues> partition;
     QueuedChannel* channel = nullptr;
   };
@@ -80,8 +82,8 @@ class GateInbox {
   Status on_frame(const Source& source, const FrameHeader& header, std::string_view payload,
                   FrameOutcome* outcome, BlockRef placed = nullptr);
   /// A block for a payload of data that is still on its way. Null when its header is enough to know
-  /// that it will not be taken.
-  BlockRef block_for(const Source& source, const FrameHeader& header) const;
+  /// that it will not be taken. Small ones come from `reserve`.
+  BlockRef block_for(const Source& source, const FrameHeader& header, BlockReserve* reserve) const;
   /// After the last of several frames.
   void wake() const { wake_if(true); }
   /// More waits in a channel than its credit lets through. What it gets for that, at once, is 0 or
@@ -93,6 +95,12 @@ class GateInbox {
   Status on_ended(const Source& source, const std::vector<ProducerSpan>& spans);
 
   // From a connection or a partition here.
+
+  /// on_ready() comes soon.
+  [[gnu::always_inline]] void prefetch() const {
+    __builtin_prefetch(&mutex_, 1);
+    __builtin_prefetch(&arrivals_, 1);
+  }
 
   /// All channels of the source within `producers` that did not end are disconnected. One that is
   /// lost never ends, until another source takes it over.
@@ -202,18 +210,18 @@ class GateInbox {
 
   const Options options_;
   mutable Mutex mutex_;
-  std::unordered_map<uint32_t, Channel> channels_
+  std::atomic<bool> pending_{false};
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::vector<Owned> owners_ GUARDED_BY(mutex_);  // Rising, disjoint.
+  Arrivals arrivals_ GUARDED_BY(mutex_);
+  boost::unordered_flat_map<uint32_t, Channel> channels_
       GUARDED_BY(mutex_);  // Remote ones that exist, by producer; their order decides nothing.
   std::vector<std::shared_ptr<const Source>> sources_ GUARDED_BY(mutex_);
-  std::vector<Owned> owners_ GUARDED_BY(mutex_);  // Rising, disjoint.
   FloatingCredit floating_ GUARDED_BY(mutex_);
-  Arrivals arrivals_ GUARDED_BY(mutex_);
   ProducerSet ended_ GUARDED_BY(mutex_);
   ProducerSet lost_ GUARDED_BY(mutex_);
   uint64_t frames_of_other_attempts_ GUARDED_BY(mutex_) = 0;
   std::set<size_t> with_other_attempts_ GUARDED_BY(mutex_);  // Sources, by index.
-  bool closed_ GUARDED_BY(mutex_) = false;
-  std::atomic<bool> pending_{false};
 };
 
 }  // namespace freshet

@@ -92,6 +92,10 @@ class InputGate {
                                              const bool* stop) = 0;
   virtual void end_run(uint32_t producer, const RecordRun& run) = 0;
 
+  /// Gives back what it is done with, for which producers may wait. To be called before the task
+  /// gives up its thread; the views of the last element end.
+  virtual void end_step() = 0;
+
   /// True when every producer's data has ended and was taken. Ends come as ranges and are not given
   /// out as elements.
   virtual bool ended() const = 0;

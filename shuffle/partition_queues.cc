@@ -10,10 +10,14 @@
 #include "network/frame.h"
 #include "runtime/base/check.h"
 #include "shuffle/data_messages.h"
+#include "shuffle/prefetch.h"
 
 namespace freshet {
 
 namespace {
+
+constexpr size_t kPushedAhead = 8;
+constexpr size_t kCallsAhead = 4;
 
 /// The largest block that is not larger; a small one at least.
 uint32_t largest_block(uint64_t bytes) {
@@ -37,6 +41,7 @@ size_t ready_together(const std::vector<ReaderCall>& calls, size_t first) {
 void tell(const std::vector<ReaderCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const ReaderCall& call = calls[i];
+    if (i + kCallsAhead < calls.size()) calls[i + kCallsAhead].reader->prefetch();
     const uint32_t producer = call.partition->producer();
     switch (call.kind) {
       case ReaderCall::Kind::kReady: {
@@ -64,7 +69,7 @@ PartitionQueues::PartitionQueues(Options options)
 
 ReaderCall PartitionQueues::call(ReaderCall::Kind kind,
                                  const std::shared_ptr<ChannelReader>& reader, Status cause) {
-  return ReaderCall{kind, reader, shared_from_this(), nullptr, std::move(cause)};
+  return ReaderCall{kind, reader, this, nullptr, std::move(cause), shared_from_this()};
 }
 
 uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
@@ -74,15 +79,14 @@ uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
   return largest_block(credit / 2);
 }
 
-ReaderCall PartitionQueues::ready(Channel* channel) {
-  return ReaderCall{ReaderCall::Kind::kReady, channel->reader, shared_from_this(), channel, {}};
-}
-
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
   std::vector<Buffer> dropped;
   {
     MutexLock lock(mutex_);
-    for (Pushed& item : *pushed) {
+    for (size_t i = 0; i < pushed->size(); ++i) {
+      if (i + kPushedAhead < pushed->size())
+        prefetch_bytes((*pushed)[i + kPushedAhead].channel, sizeof(Channel));
+      Pushed& item = (*pushed)[i];
       Channel& channel = *item.channel;
       const bool was_empty = channel.buffers.empty();
       add(&channel, std::move(item.buffer));
@@ -102,7 +106,7 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
       if (!status.ok()) {
         lose_reader(&channel, std::move(status), calls, &dropped);
       } else if (was_empty && !channel.buffers.empty()) {
-        calls->push_back(ready(&channel));
+        calls->push_back({ReaderCall::Kind::kReady, channel.reader, this, &channel, {}, nullptr});
       }
     }
   }
@@ -111,7 +115,7 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
 
 void PartitionQueues::add(Channel* channel, Buffer buffer) {
   // What waits grows: whoever is too slow for the flushes gets fewer and larger buffers.
-  const bool grows = !channel->buffers.empty() && !channel->whole.block &&
+  const bool grows = !channel->buffers.empty() && channel->is_uncut() &&
                      channel->buffers.back().goes_on_in(buffer);
   if (grows) {
     channel->buffers.back().append(buffer);
@@ -163,7 +167,7 @@ uint32_t PartitionQueues::fitting_charge(const Channel& channel, uint64_t credit
 
 Buffer PartitionQueues::take_piece(Channel* channel, uint32_t charge) {
   Buffer piece = split_off(charge, options_.fixed_record_size, &channel->buffers.front());
-  channel->whole = Buffer();  // Nobody goes back behind the piece.
+  if (channel->past) channel->past->whole = Buffer();  // Nobody goes back behind the piece.
   channel->position = piece.first_element + piece.elements_started;
   channel->hash = 0;
   channel->inside_element = (piece.flags & kFrameEndsIncomplete) != 0;
@@ -176,14 +180,15 @@ Buffer PartitionQueues::give_away(Channel* channel) {
   channel->hash = buffer.hash;
   channel->inside_element = (buffer.flags & kFrameEndsIncomplete) != 0;
   if (options_.retained_bytes_max != 0) [[unlikely]]
-    retain(channel->whole.block ? channel->whole : buffer, channel);
-  channel->whole = Buffer();  // `buffer` has the same block.
+    retain(channel->is_uncut() ? buffer : channel->past->whole, channel);
+  if (channel->past) channel->past->whole = Buffer();  // `buffer` has the same block.
   return buffer;
 }
 
 void PartitionQueues::put_back(Buffer buffer, Channel* channel) {
   channel->position = buffer.first_element;
-  channel->hash = channel->retained.empty() ? 0 : channel->retained.back().hash;
+  const bool nothing_before = !channel->past || channel->past->retained.empty();
+  channel->hash = nothing_before ? 0 : channel->past->retained.back().hash;
   channel->inside_element = (buffer.flags & kFrameStartsWithTail) != 0;
   channel->buffers.push_front(std::move(buffer));
 }
@@ -200,9 +205,10 @@ void PartitionQueues::retain(const Buffer& buffer, Channel* channel) {
     kept.kept = true;
   }
   retained_bytes_ += kept.size;
-  channel->retained.push(std::move(kept));
-  while (retained_bytes_ > options_.retained_bytes_max && !channel->retained.empty())
-    retained_bytes_ -= channel->retained.pop().size;
+  BufferQueue& retained = channel->make_past().retained;
+  retained.push(std::move(kept));
+  while (retained_bytes_ > options_.retained_bytes_max && !retained.empty())
+    retained_bytes_ -= retained.pop().size;
 }
 
 void PartitionQueues::give_away_all(Channel* channel, std::vector<Buffer>* dropped) {
@@ -237,12 +243,12 @@ Status PartitionQueues::hand_to(const std::shared_ptr<ChannelReader>& reader, Ch
   channel->reader = nullptr;
   channel->was_read = true;
   const uint64_t wanted = reader->attachment().next_element(producer());
-  if (channel->whole.block) {
+  if (!channel->is_uncut()) {
     (void)channel->buffers.pop();
-    put_back(std::exchange(channel->whole, Buffer()), channel);
+    put_back(std::exchange(channel->past->whole, Buffer()), channel);
   }
-  while (channel->position > wanted && !channel->retained.empty()) {
-    Buffer last = channel->retained.pop_back();
+  while (channel->position > wanted && channel->past && !channel->past->retained.empty()) {
+    Buffer last = channel->past->retained.pop_back();
     retained_bytes_ -= last.size;
     put_back(std::move(last), channel);
   }
@@ -271,7 +277,7 @@ Status PartitionQueues::skip(Channel* channel, std::vector<Buffer>* dropped) {
     const Buffer& front = channel->buffers.front();
     if (front.has_start_of(wanted)) {
       Buffer first = channel->buffers.pop();
-      channel->whole = first;
+      channel->make_past().whole = first;
       cut_before(wanted, options_.fixed_record_size, &first);
       channel->buffers.push_front(std::move(first));
       channel->position = wanted;
@@ -312,7 +318,8 @@ void PartitionQueues::attach(uint32_t subpartition, const std::shared_ptr<Channe
   }
   channel->end_told = ended_ && channel->buffers.empty();
   if (!channel->buffers.empty()) {
-    calls->push_back(ready(channel));
+    calls->push_back(
+        {ReaderCall::Kind::kReady, channel->reader, this, channel, {}, shared_from_this()});
   } else if (ended_) {
     calls->push_back(call(ReaderCall::Kind::kEnded, reader));
   }
@@ -397,8 +404,9 @@ void PartitionQueues::clear(std::vector<Buffer>* dropped) {
   channels_.for_each([&](uint32_t, Channel& channel) {
     channel.reader = nullptr;
     std::ranges::move(channel.buffers.take_all(), std::back_inserter(*dropped));
-    std::ranges::move(channel.retained.take_all(), std::back_inserter(*dropped));
-    dropped->push_back(std::move(channel.whole));
+    if (!channel.past) return;
+    std::ranges::move(channel.past->retained.take_all(), std::back_inserter(*dropped));
+    dropped->push_back(std::move(channel.past->whole));
   });
 }
 

@@ -16,23 +16,36 @@
 
 namespace freshet {
 
-/// One channel of a partition, and what waits in it. Lives as long as the partition.
-struct QueuedChannel {
+/// One channel of a partition, and what waits in it. Lives as long as the partition. Two cache
+/// lines, because with very many channels each visit waits for both.
+struct alignas(64) QueuedChannel {
   /// The largest block its reader takes; kSmallBlockBytes while it has none.
   std::atomic<uint32_t> block_bytes_max{kSmallBlockBytes};
 
  private:
   friend class PartitionQueues;
-  BufferQueue buffers;   // Not given away yet.
-  BufferQueue retained;  // Given away, just before `buffers`.
-  Buffer whole;          // What the first of `buffers` was cut from; without block: nothing.
+  /// For a reader that comes again.
+  struct Past {
+    BufferQueue retained;  // Given away, just before `buffers`.
+    Buffer whole;          // What the first of `buffers` was cut from; without block: nothing.
+  };
+
+  /// Nothing was cut from anything.
+  bool is_uncut() const { return !past || !past->whole.block; }
+  Past& make_past() {
+    if (!past) past = std::make_unique<Past>();
+    return *past;
+  }
+
+  uint32_t hash = 0;  // Low half, of the elements before `position`; 0: not known.
   std::shared_ptr<ChannelReader> reader;
+  std::unique_ptr<Past> past;
   uint64_t position = 0;        // Number of the next element that starts in `buffers`.
-  uint32_t hash = 0;            // Low half, of the elements before `position`; 0: not known.
   bool inside_element = false;  // What was given away last ends incomplete.
   bool skipping = false;        // The reader has what comes next; see skip().
   bool was_read = false;        // It has or had a reader.
   bool end_told = false;
+  BufferQueue buffers;  // Not given away yet.
 };
 
 /// Something to tell a reader once no lock is held.
@@ -40,10 +53,12 @@ struct ReaderCall {
   enum class Kind { kReady, kEnded, kLost };
   Kind kind = Kind::kReady;
   std::shared_ptr<ChannelReader> reader;
-  std::shared_ptr<PartitionQueues> partition;
+  PartitionQueues* partition = nullptr;
   QueuedChannel* channel =
       nullptr;   // Of kReady: what to take from. Lives as long as the partition.
   Status cause;  // Of kLost.
+  // Null in what the partition's producer is told, who owns it himself.
+  std::shared_ptr<PartitionQueues> keep;
 };
 
 /// Makes the calls, in order. No lock may be held.
@@ -108,7 +123,16 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
   /// Appends and empties `pushed`; adds whom to tell. What goes on in the block of the last buffer
   /// that waits becomes part of that.
+  ///
+  /// Only the producer calls it, which owns the partition: the calls do not.
   void push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls);
+
+  /// take() comes soon.
+  [[gnu::always_inline]] void prefetch() const {
+    __builtin_prefetch(this, 1);
+    __builtin_prefetch(&options_);
+    __builtin_prefetch(&mutex_, 1);
+  }
 
   /// Takes buffers in order while their charge fits `credit_bytes` and fewer than `bytes_max`, with
   /// the headers of their frames, were taken. One for which the credit is too little is split,
@@ -169,7 +193,6 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
                    std::vector<Buffer>* dropped) REQUIRES(mutex_);
   /// Not ok when the reader has more than the producer ever wrote.
   Status missing_at_end(uint64_t written, const ChannelReader& reader) const;
-  ReaderCall ready(Channel* channel) REQUIRES(mutex_);
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
   uint32_t block_limit(const ChannelReader& reader) const;

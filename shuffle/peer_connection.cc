@@ -19,7 +19,8 @@ PeerConnection::PeerConnection(Options options)
     : options_(std::move(options)),
       attempts_left_(kConnectAttempts),
       pause_(kFirstPause),
-      by_unix_(options_.unix_address.has_value()) {
+      by_unix_(options_.unix_address.has_value()),
+      reserve_(options_.pool, nullptr) {
   append_hello(Hello{options_.self, options_.secret}, &control_);
 }
 
@@ -174,6 +175,7 @@ Status PeerConnection::on_bytes(std::string_view bytes) {
         return on_frame(header, payload, std::exchange(placed_, nullptr));
       },
       [this](const FrameHeader& header) { return place_for(header); });
+  reserve_.give_back();
   wake_gates();
   pump();
   return status;
@@ -220,7 +222,7 @@ Status PeerConnection::on_credit_back(std::string_view payload) {
 char* PeerConnection::place_for(const FrameHeader& header) {
   const Result<const Attached*> attached = find(header.attachment);
   if (!attached.ok() || *attached == nullptr) return nullptr;
-  placed_ = (*attached)->inbox->block_for(*(*attached)->source, header);
+  placed_ = (*attached)->inbox->block_for(*(*attached)->source, header, &reserve_);
   return placed_ ? placed_->data() : nullptr;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/base/executor.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
+#include "shuffle/block_reserve.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/gate_inbox.h"
 
@@ -37,7 +38,8 @@ class PeerConnection final : public ConnectionHandler,
     TaskManagerId peer;
     std::string secret;
     Duration connect_timeout = 5s;
-    Executor* timers = nullptr;  // For pauses between attempts; not used after close().
+    Executor* timers = nullptr;         // For pauses between attempts; not used after close().
+    std::shared_ptr<SegmentPool> pool;  // For what is received.
     std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends;
     // Set by the first that logs that `unix_address` is of no use. Null: not logged.
     std::shared_ptr<std::atomic<bool>> fallback_logged;
@@ -94,6 +96,7 @@ class PeerConnection final : public ConnectionHandler,
   bool by_unix_;         // The attempt under way.
   Status unix_failure_;  // Why the Unix socket is not used.
   FrameReader frames_{FrameOpening::kAny};
+  BlockReserve reserve_;
   BlockRef placed_;  // Of the payload that frames_ has in the works.
   // Of attached_, found before; dropped when something was detached. With woken_, the connection's
   // thread's.

@@ -22,7 +22,7 @@ constexpr uint64_t kBytesPerChannel = 16u << 10;
 MemoryClaim partition_claim(uint64_t subpartitions) {
   MemoryClaim claim;
   claim.guaranteed_bytes =
-      std::min<uint64_t>((subpartitions + 1) * 2 * kSmallBlockBytes, kLargeBlockBytes);
+      std::min<uint64_t>((subpartitions + 1) * kSmallBlockBytes, kLargeBlockBytes);
   claim.extra_bytes_max = std::min((2 * subpartitions + 8) * kLargeBlockBytes,
                                    std::max(kQueuedBytesMax, subpartitions * kBytesPerChannel));
   return claim;
@@ -83,6 +83,7 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
     std::shared_ptr<PeerConnection>& place = peers_[location.task_manager];
     if (place) return place;
     PeerConnection::Options options;
+    options.pool = pool_;
     options.transport = &transport_;
     options.address = location.address;
     options.unix_address = location.unix_address;
@@ -176,7 +177,7 @@ PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& tr
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
       shares_(std::make_shared<MemoryShares>(pool_->total_bytes())),
       index_(std::make_shared<DatasetIndex>()),
-      connections_(std::make_shared<DataConnections>(options, transport, index_)) {}
+      connections_(std::make_shared<DataConnections>(options, transport, pool_, index_)) {}
 
 PipelinedEnvironment::~PipelinedEnvironment() {
   shut_down();

@@ -25,8 +25,11 @@ inline constexpr size_t kDataStrangersMax = 256;
 class DataConnections : public std::enable_shared_from_this<DataConnections> {
  public:
   DataConnections(const ShuffleEnvironment::Options& options, Transport& transport,
-                  std::shared_ptr<DatasetIndex> index)
-      : options_(options), transport_(transport), index_(std::move(index)) {}
+                  std::shared_ptr<SegmentPool> pool, std::shared_ptr<DatasetIndex> index)
+      : options_(options),
+        transport_(transport),
+        pool_(std::move(pool)),
+        index_(std::move(index)) {}
 
   void accept(std::shared_ptr<Connection> connection);
 
@@ -52,6 +55,7 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
 
   const ShuffleEnvironment::Options options_;
   Transport& transport_;  // Not used after shut_down().
+  const std::shared_ptr<SegmentPool> pool_;
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends_ =
       std::make_shared<std::atomic<int64_t>>(0);

@@ -13,10 +13,11 @@ namespace {
 
 // Credit is returned when so much came together, and always before the task finds nothing to do.
 constexpr uint64_t kCreditBatchBytes = 32u << 10;
-constexpr size_t kCreditBatchEntries = 32;
+constexpr size_t kCreditBatchEntries = 128;
 
-constexpr size_t kPrefetchDistance = 4;
-constexpr size_t kTurnsAhead = 2;
+constexpr size_t kPrefetchDistance = 8;
+constexpr size_t kTurnsAhead = 3;
+constexpr size_t kKeptBlocksMax = 32;
 
 }  // namespace
 
@@ -58,20 +59,21 @@ bool GateReader::absorb() {
 
 void GateReader::take_all_local() {
   // With many channels, none of them is in a cache.
-  const std::vector<GateInbox::ReadyChannel>& ready = arrivals_.ready;
+  std::vector<GateInbox::ReadyChannel>& ready = arrivals_.ready;
   for (size_t i = 0; i < ready.size(); ++i) {
     if (i + kPrefetchDistance < ready.size()) {
       const GateInbox::ReadyChannel& soon = ready[i + kPrefetchDistance];
       prefetch_bytes(soon.channel, sizeof(QueuedChannel));
-      if (const GateChannel* to = channels_.find(soon.partition->producer()))
-        prefetch_bytes(to, sizeof(GateChannel));
+      soon.partition->prefetch();
+      if (const GateChannel* to = channels_.find(soon.producer)) to->prefetch_state();
     }
     take_local(ready[i]);
+    ready[i].partition = nullptr;  // While it is here.
   }
 }
 
 void GateReader::take_local(const GateInbox::ReadyChannel& ready) {
-  const uint32_t producer = ready.partition->producer();
+  const uint32_t producer = ready.producer;
   const PartitionQueues::Taken taken =
       ready.partition->take(ready.channel, options_.local_reader(channel(producer).source()),
                             UINT64_MAX, UINT64_MAX, &local_buffers_);
@@ -104,7 +106,8 @@ void GateReader::fail(uint32_t producer, const Status& cause) {
 void GateReader::collect_credit(const GateChannel& channel) {
   const uint32_t bytes = std::exchange(shared_.freed_bytes, 0);
   if (channel.source().local) return;
-  credit_bytes_ += bytes;
+  // Many small ones are of many channels, of which none waits long for just its own.
+  if (bytes > kSmallBlockBytes) credit_bytes_ += bytes;
   credits_.push_back({static_cast<uint32_t>(channel.source().index), channel.producer(), bytes});
   if (credit_bytes_ >= kCreditBatchBytes || credits_.size() >= kCreditBatchEntries) flush_credit();
 }
@@ -154,14 +157,21 @@ void GateReader::ready(std::vector<uint32_t>* producers) {
 }
 
 void GateReader::rest() {
-  drop_views();  // Producers may wait for just this block.
+  drop_blocks();  // Producers may wait for just these.
   flush_credit();
 }
 
 void GateReader::drop_views() {
   shared_.viewed = nullptr;
-  if (shared_.kept_block) [[unlikely]]
-    shared_.kept_block = nullptr;
+  if (shared_.kept_blocks.empty()) return;
+  // Small ones go together; a large one goes while it is warm.
+  const bool large = shared_.kept_blocks.back()->capacity() > kSmallBlockBytes;
+  if (large || shared_.kept_blocks.size() >= kKeptBlocksMax) drop_blocks();
+}
+
+void GateReader::drop_blocks() {
+  shared_.viewed = nullptr;
+  if (!shared_.kept_blocks.empty()) Block::let_go_all(&shared_.kept_blocks);
 }
 
 std::optional<Element> GateReader::take_from(uint32_t producer) {
@@ -189,7 +199,10 @@ void GateReader::after_taking(GateChannel* from) {
   if (turns_.size() > 1 && turns_.front() == from) {
     turns_.pop_front();
     turns_.push_back(from);
-    if (turns_.size() > kTurnsAhead) turns_[kTurnsAhead]->prefetch();
+    if (turns_.size() > 2 * kTurnsAhead) {
+      turns_[2 * kTurnsAhead]->prefetch_state();
+      turns_[kTurnsAhead]->prefetch();
+    }
   }
 }
 
@@ -242,7 +255,7 @@ void GateReader::move_to(const std::shared_ptr<const GateInbox::Source>& source)
 void GateReader::drop_all() {
   turns_.clear();
   channels_ = SparseArray<GateChannel>(options_.producers_end);
-  shared_.kept_block = nullptr;
+  shared_.kept_blocks.clear();
   credits_.clear();
 }
 

@@ -37,6 +37,8 @@ class GateReader {
   std::optional<Element> take_from(uint32_t producer);
   std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max, const bool* stop);
   void end_run(uint32_t producer, const RecordRun& run);
+  /// Before the task waits: nobody waits for what it is done with.
+  void rest();
   bool ended();
   std::vector<ChannelPosition> positions() const;
   /// The source's producers come from it now; what their channels hold is dropped.
@@ -54,8 +56,7 @@ class GateReader {
   void add_ended(ProducerSpan span);
   void fail(uint32_t producer, const Status& cause);
   void drop_views();
-  /// Before the task waits: nobody waits for what it is done with.
-  void rest();
+  void drop_blocks();
   void after_taking(GateChannel* from);
   bool prepare(GateChannel* channel);
   void collect_credit(const GateChannel& channel);
@@ -82,6 +83,7 @@ class LocalReader final : public ChannelReader {
       : inbox_(std::move(inbox)), source_(std::move(source)) {}
 
   const Attachment& attachment() const override { return source_->attachment; }
+  void prefetch() const override { inbox_->prefetch(); }
   void on_ready(const ReaderCall& call) override { inbox_->on_ready(*source_, call); }
   void on_ended(uint32_t producer) override { inbox_->on_local_ended(*source_, producer); }
   void on_lost(ProducerSpan producers, const Status& cause) override {
@@ -131,6 +133,7 @@ class PipelinedGate final : public InputGate {
   void end_run(uint32_t producer, const RecordRun& run) override {
     reader_->end_run(producer, run);
   }
+  void end_step() override { reader_->rest(); }
   bool ended() const override { return reader_->ended(); }
   std::vector<ChannelPosition> positions() const override { return reader_->positions(); }
   uint64_t records_read() const override { return reader_->records(); }

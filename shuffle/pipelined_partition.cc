@@ -18,6 +18,8 @@ namespace {
 constexpr uint64_t kEventChargeBytes = 64;
 constexpr uint32_t kChannelsAhead = 4;
 constexpr uint64_t kPayBackBytes = 1u << 20;  // At once.
+// Of closed buffers: a large one goes at once, small ones together.
+constexpr uint64_t kHandedOverBytes = kLargeBlockBytes / 2;
 
 std::string spill_file_name(const PartitionQueues& partition) {
   return fmt::format("job-{}-dataset-{}-producer-{}-attempt-{}.spill", partition.job().to_string(),
@@ -46,11 +48,13 @@ PipelinedPartition::PipelinedPartition(const Options& options, Context context)
           options.fixed_record_size, options.hash, options.start, options.retained_bytes_max})),
       shared_{context_.pool,
               account_,
+              {context_.pool, account_},
               options.fixed_record_size,
               options.hash,
               options.log_position,
               0,
               {},
+              0,
               [this] { hand_over(); },
               0,
               0},
@@ -65,18 +69,15 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
 }
 
 void PipelinedPartition::prefetch_channel(uint32_t subpartition) const {
+  if (subpartition >= subpartitions_) return;
   if (const ChannelWriter* writer = channels_.find(subpartition))
     prefetch_bytes(writer, sizeof(*writer));
-  // Of one that comes sooner, whose writer is here by now.
-  if (subpartition < kChannelsAhead) return;
-  if (const ChannelWriter* writer = channels_.find(subpartition - kChannelsAhead))
-    prefetch_bytes(writer->queue(), sizeof(QueuedChannel));
 }
 
 ChannelWriter& PipelinedPartition::make_channel(uint32_t subpartition) {
   CHECK(!to_all_ || subpartition == 0);
   ++shared_.channels;  // See ChannelWriter::block_bytes_max.
-  account_->raise_budget(shared_.channels * 4 * kSmallBlockBytes);
+  account_->raise_budget(shared_.channels * 2 * kSmallBlockBytes);
   PartitionQueues::Channel* const queue = context_.index->create_channel(queues_, subpartition);
   if (to_all_) {
     all_.push_back(queue);
@@ -102,11 +103,18 @@ void PipelinedPartition::fan_out(std::vector<PartitionQueues::Pushed>* buffers) 
 }
 
 void PipelinedPartition::note_space() {
+  if (available()) [[likely]]
+    return;
+  // What is wanted back must be given away first.
+  hand_over();
+  shared_.reserve.give_back();
   if (full_ != nullptr && !available()) *full_ = true;
 }
 
 Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis timestamp) {
   CHECK(subpartition < subpartitions_ && current_ == nullptr && !ended_);
+  // Of channels that are filled in turn the next ones come here soon.
+  prefetch_channel(subpartition + kChannelsAhead);
   current_ = &channel(subpartition);
   timestamp_ = timestamp;
   current_->begin_record(timestamp, &encoder_);
@@ -121,7 +129,7 @@ void PipelinedPartition::end_record() {
     open_channels_.push_back(current_);
   }
   current_ = nullptr;
-  if (!shared_.closed.empty()) hand_over();
+  if (shared_.closed_bytes >= kHandedOverBytes) hand_over();
   note_space();
   const bool cancelled = cancelled_ != nullptr && cancelled_->load(std::memory_order_acquire);
   if (cancelled || !status_.ok()) [[unlikely]]
@@ -142,13 +150,34 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
   note_space();
 }
 
-void PipelinedPartition::flush() {
-  std::erase_if(open_channels_, [](ChannelWriter* writer) {
-    writer->flush();
-    writer->listed = writer->has_block();
-    return !writer->listed;
-  });
+void PipelinedPartition::end_step() {
   hand_over();
+  shared_.reserve.give_back();
+  ++shared_.step;
+}
+
+template <class Condition>
+void PipelinedPartition::flush_if(Condition condition) {
+  size_t kept = 0;
+  for (size_t i = 0; i < open_channels_.size(); ++i) {
+    if (i + kChannelsAhead < open_channels_.size())
+      prefetch_bytes(open_channels_[i + kChannelsAhead], sizeof(ChannelWriter));
+    ChannelWriter* const writer = open_channels_[i];
+    if (condition(*writer)) writer->flush();
+    writer->listed = writer->has_block();
+    if (writer->listed) open_channels_[kept++] = writer;
+    if (shared_.closed_bytes >= kHandedOverBytes) hand_over();
+  }
+  open_channels_.resize(kept);
+  hand_over();
+}
+
+void PipelinedPartition::flush() {
+  flush_if([](const ChannelWriter&) { return true; });
+}
+
+void PipelinedPartition::flush_older() {
+  flush_if([this](const ChannelWriter& writer) { return !writer.was_cut_in(shared_.step); });
 }
 
 void PipelinedPartition::close_blocks() {
@@ -162,6 +191,7 @@ void PipelinedPartition::close_blocks() {
 
 void PipelinedPartition::hand_over() {
   if (shared_.closed.empty()) return;
+  shared_.closed_bytes = 0;
   if (must_spill()) [[unlikely]] {
     spill();
   } else {
@@ -202,6 +232,7 @@ void PipelinedPartition::close_large_blocks() {
   // The budget may have become less since they were opened; what they hold alone nobody would give
   // back.
   if (shared_.open_bytes < account_->budget_bytes() / 2) return;
+  ++shared_.step;  // What was fair may not be any more.
   for (ChannelWriter* writer : open_channels_) writer->close_if_too_large();
   hand_over();
 }
@@ -268,6 +299,7 @@ void PipelinedPartition::release() {
   context_.index->remove_partition(queues_);
   channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
   shared_.closed.clear();
+  shared_.reserve.give_back();
   spill_ = nullptr;
   open_channels_.clear();
   if (context_.on_release) context_.on_release();

@@ -43,7 +43,9 @@ class PipelinedPartition final : public ResultPartition {
   void end_record() override;
   void write_to_all() override;
   void broadcast_event(ElementKind kind, std::string_view payload) override;
+  void end_step() override;
   void flush() override;
+  void flush_older() override;
   bool wants_flush() const override { return !open_channels_.empty(); }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
@@ -54,16 +56,16 @@ class PipelinedPartition final : public ResultPartition {
   /// What it holds of which budget.
   const MemoryAccount& account() const { return *account_; }
 
- protected:
-  void prefetch_channel(uint32_t channel) const override;
-
  private:
   ChannelWriter& channel(uint32_t subpartition);
+  void prefetch_channel(uint32_t subpartition) const;
   ChannelWriter& make_channel(uint32_t subpartition);
   /// How many consumers get what one writer writes.
   uint64_t copies() const { return to_all_ ? subpartitions_ : 1; }
   /// What one channel closed becomes a buffer of each.
   void fan_out(std::vector<PartitionQueues::Pushed>* buffers);
+  template <class Condition>
+  void flush_if(Condition condition);
   void close_blocks();
   void close_large_blocks();
   void hand_over();

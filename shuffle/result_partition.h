@@ -36,6 +36,13 @@ std::vector<ChannelPosition> with_start(const std::vector<ChannelPosition>& posi
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
                       std::string_view payload);
 
+/// Nobody wants what is written: the task was cancelled, or its output failed. Leaves an element in
+/// the middle that may emit without end.
+class WriteAbandoned final : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the task's output is not wanted any more"; }
+};
+
 /// The producing end of one output edge of one subtask: a channel per consumer, which exists from
 /// its first element on and outlives its consumer's attempts and connections. A channel whose
 /// consumer went away holds up nobody: what is written is given away, and retained as far as it
@@ -44,14 +51,8 @@ uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,
 /// Writing functions belong to the task's thread and never wait for consumers: when the pool is
 /// empty, blocks come from the heap and count as overdraft; above a bound what is written goes to a
 /// file, and so does all that comes behind it, until pay_back() has brought it back. Buffers are
-/// handed over when full, at flush() and before events; handed over they are immutable.
-/// Nobody wants what is written: the task was cancelled, or its output failed. Leaves an element in
-/// the middle that may emit without end.
-class WriteAbandoned final : public std::exception {
- public:
-  const char* what() const noexcept override { return "the task's output is not wanted any more"; }
-};
-
+/// handed over when enough of them are full or available() became false, at end_step(), flush() and
+/// before events; handed over they are immutable.
 class ResultPartition : public RecordOutput {
  public:
   struct Options {
@@ -101,9 +102,16 @@ class ResultPartition : public RecordOutput {
   /// An event to all consumers, behind what was written before. Not for kEndOfData.
   virtual void broadcast_event(ElementKind kind, std::string_view payload) = 0;
 
+  /// Hands over what is full. To be called before the task gives up its thread: small buffers wait
+  /// for others of the same step, because handing over many costs little more than one.
+  virtual void end_step() = 0;
+
   /// Hands over what was written since the last flush. Visits only channels with memory; those in
   /// which nothing was written since give it back.
   virtual void flush() = 0;
+  /// The same but for channels of which something was handed over in this step: what is left of
+  /// those is as new as the step, and may wait for the next time.
+  virtual void flush_older() = 0;
   /// False when flush() has nothing to do.
   virtual bool wants_flush() const = 0;
 

@@ -94,7 +94,19 @@ void SegmentPool::cut(uint32_t index, uint32_t block_bytes) {
 }
 
 Block* SegmentPool::allocate(uint32_t block_bytes) {
+  Block* block = nullptr;
+  (void)allocate(block_bytes, std::span(&block, 1));
+  return block;
+}
+
+size_t SegmentPool::allocate(uint32_t block_bytes, std::span<Block*> blocks) {
   MutexLock lock(mutex_);
+  size_t count = 0;
+  while (count < blocks.size() && (blocks[count] = take(block_bytes)) != nullptr) ++count;
+  return count;
+}
+
+Block* SegmentPool::take(uint32_t block_bytes) {
   uint32_t index = list_of(block_bytes).first;
   if (index == kNone) {
     if (free_segments_.empty()) return nullptr;
@@ -112,9 +124,15 @@ Block* SegmentPool::allocate(uint32_t block_bytes) {
   return allocated;
 }
 
-void SegmentPool::free(Block* block) {
+void SegmentPool::free(std::span<Block* const> blocks) {
   std::shared_ptr<SegmentPool> last;
   MutexLock lock(mutex_);
+  for (Block* block : blocks) take_back(block);
+  blocks_held_ -= blocks.size();
+  if (blocks_held_ == 0) last = std::move(self_);
+}
+
+void SegmentPool::take_back(Block* block) {
   const auto index = static_cast<uint64_t>(block->data_ - memory_.get()) / kLargeBlockBytes;
   CHECK(block->pool_ == this && index < segments_.size());
   Segment& segment = segments_[index];
@@ -123,7 +141,6 @@ void SegmentPool::free(Block* block) {
   poison(block->data_, block->capacity_);
   if (segment.free_blocks == 0) link(static_cast<uint32_t>(index));
   segment.free_blocks |= bit;
-  if (--blocks_held_ == 0) last = std::move(self_);
   if (segment.free_blocks != all_blocks(segment.block_bytes)) return;
   unlink(static_cast<uint32_t>(index));
   segment.free_blocks = 0;

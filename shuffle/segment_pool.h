@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -12,7 +13,7 @@
 namespace freshet {
 
 /// The sizes of blocks that segments are cut into.
-inline constexpr uint32_t kSmallBlockBytes = 512;
+inline constexpr uint32_t kSmallBlockBytes = 1024;
 inline constexpr uint32_t kMediumBlockBytes = 4u << 10;
 inline constexpr uint32_t kLargeBlockBytes = 32u << 10;
 
@@ -36,8 +37,12 @@ class SegmentPool : public std::enable_shared_from_this<SegmentPool> {
   /// none.
   Block* allocate(uint32_t block_bytes);
 
+  /// As many as there are, of as many as there is room for; returns their number.
+  size_t allocate(uint32_t block_bytes, std::span<Block*> blocks);
+
   /// Takes back what `allocate` gave.
-  void free(Block* block);
+  void free(Block* block) { free(std::span(&block, 1)); }
+  void free(std::span<Block* const> blocks);
 
   /// Whole segments that nobody holds a block of.
   uint64_t free_bytes() const;
@@ -62,6 +67,8 @@ class SegmentPool : public std::enable_shared_from_this<SegmentPool> {
   void link(uint32_t index) REQUIRES(mutex_);
   void unlink(uint32_t index) REQUIRES(mutex_);
   void cut(uint32_t index, uint32_t block_bytes) REQUIRES(mutex_);
+  Block* take(uint32_t block_bytes) REQUIRES(mutex_);
+  void take_back(Block* block) REQUIRES(mutex_);
 
   struct Release {
     void operator()(char* memory) const;

@@ -32,6 +32,7 @@ void SendBatch::add(const FrameHeader& header, Buffer buffer) {
   bytes_ += kFrameHeaderBytes + bytes.size();
   if (bytes.size() <= kCopiedBytesMax) {
     at_ = std::copy(bytes.begin(), bytes.end(), at_);
+    copied_.push_back(std::move(buffer.block));
     return;
   }
   end_piece();
@@ -42,6 +43,7 @@ void SendBatch::add(const FrameHeader& header, Buffer buffer) {
 
 std::vector<OutgoingBytes> SendBatch::take() {
   end_piece();
+  Block::let_go_all(&copied_);
   return std::exchange(pieces_, {});
 }
 

@@ -29,7 +29,7 @@ class SendBatch {
  private:
   static constexpr size_t kBytesMax = 256u << 10;
   static constexpr size_t kPiecesMax = 512;
-  static constexpr uint32_t kCopiedBytesMax = 512;  // Cheaper to copy than to gather.
+  static constexpr uint32_t kCopiedBytesMax = kSmallBlockBytes;  // Cheaper to copy than to gather.
   static constexpr size_t kArenaBytes = kBytesMax + (64u << 10);
 
   void end_piece();
@@ -39,6 +39,7 @@ class SendBatch {
   char* at_ = nullptr;
   size_t bytes_ = 0;
   std::vector<OutgoingBytes> pieces_;
+  std::vector<ConstBlockRef> copied_;  // What nobody needs any more.
 };
 
 }  // namespace freshet

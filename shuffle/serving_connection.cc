@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
+#include "shuffle/prefetch.h"
 
 namespace freshet {
 
 namespace {
 
 constexpr uint64_t kTurnBytes = kLargeBlockBytes;
+constexpr size_t kTurnsAhead = 6;
 constexpr size_t kTurnsMax = 64;  // Taken from the queue at once.
 
 /// Takes as long whatever the difference.
@@ -136,16 +138,26 @@ ServingConnection::Served* ServingConnection::find(uint32_t attachment) {
   return at == served_.end() ? nullptr : at->second.get();
 }
 
+ServingConnection::Channel* ServingConnection::find_channel(const CreditReturn& credit) {
+  Served* const served = find(credit.attachment);
+  if (served == nullptr) return nullptr;
+  const auto at = served->channels.find(credit.producer);
+  if (at == served->channels.end()) return nullptr;
+  prefetch_bytes(at->second.get(), sizeof(Channel));
+  return at->second.get();
+}
+
 Status ServingConnection::on_credit(std::string_view payload) {
   ASSIGN_OR_RETURN(const std::vector<CreditReturn> credits, decode_credit(payload));
   {
     MutexLock lock(mutex_);
-    for (const CreditReturn& credit : credits) {
-      Served* const served = find(credit.attachment);
-      if (served == nullptr) continue;  // Detached meanwhile.
-      const auto at = served->channels.find(credit.producer);
-      if (at == served->channels.end()) continue;  // Lost meanwhile.
-      Channel& channel = *at->second;
+    std::vector<Channel*> channels;
+    channels.reserve(credits.size());
+    for (const CreditReturn& credit : credits) channels.push_back(find_channel(credit));
+    for (size_t i = 0; i < credits.size(); ++i) {
+      if (channels[i] == nullptr) continue;  // Detached or lost meanwhile.
+      const CreditReturn& credit = credits[i];
+      Channel& channel = *channels[i];
       channel.credit_bytes += credit.bytes;
       channel.backlog_told = false;
       if (channel.credit_bytes > channel.credit_bytes_max) {
@@ -254,7 +266,7 @@ void ServingConnection::add_ready(const ReaderCall& call) {
     channel = std::make_unique<Channel>();
     channel->producer = call.partition->producer();
     channel->reader = served->reader;
-    channel->partition = call.partition;
+    channel->partition = call.partition->shared_from_this();
     channel->queue = call.channel;
     channel->credit_bytes = served->reader->attachment().credit_bytes;
     channel->credit_bytes_max = channel->credit_bytes;
@@ -329,9 +341,9 @@ std::vector<OutgoingBytes> ServingConnection::gather() {
   while (!batch_.is_full()) {
     begin_turns();
     if (turns_.empty()) break;
-    for (Turn& turn : turns_) {
-      if (batch_.is_full()) break;
-      take_turn(&turn);
+    for (size_t i = 0; i < turns_.size() && !batch_.is_full(); ++i) {
+      prefetch_turns_behind(i);
+      take_turn(&turns_[i]);
     }
     end_turns();
   }
@@ -352,6 +364,16 @@ void ServingConnection::begin_turns() {
     channel->in_turn = true;
     turns_.push_back(Turn{channel, channel->credit_bytes, false, {}});
   }
+}
+
+void ServingConnection::prefetch_turns_behind(size_t index) const {
+  // A channel's state, and then what that points to.
+  if (index + 2 * kTurnsAhead < turns_.size())
+    prefetch_bytes(turns_[index + 2 * kTurnsAhead].channel, sizeof(Channel));
+  if (index + kTurnsAhead >= turns_.size()) return;
+  const Channel& soon = *turns_[index + kTurnsAhead].channel;
+  prefetch_bytes(soon.queue, sizeof(QueuedChannel));
+  soon.partition->prefetch();
 }
 
 void ServingConnection::take_turn(Turn* turn) {

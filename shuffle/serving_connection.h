@@ -100,7 +100,10 @@ class ServingConnection final : public ConnectionHandler,
   std::vector<OutgoingBytes> gather();
   void take_control(std::string* control);
   Served* find(uint32_t attachment) REQUIRES(mutex_);
+  /// Of the one that `credit` names; null when there is none, or none any more.
+  Channel* find_channel(const CreditReturn& credit) REQUIRES(mutex_);
   void begin_turns();
+  void prefetch_turns_behind(size_t index) const;
   void take_turn(Turn* turn);
   void end_turns();
   void end_turn(const Turn& turn) REQUIRES(mutex_);

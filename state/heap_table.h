@@ -104,7 +104,7 @@ class HeapTable {
     return with_stored(key, [](const auto& stored) { return heap_table_detail::hash_of(stored); });
   }
 
-  void prefetch_index(uint64_t hash) const {
+  [[gnu::always_inline]] void prefetch_index(uint64_t hash) const {
     if (!index_.empty()) __builtin_prefetch(&index_[home_of(tag_of(hash))]);
   }
 

@@ -66,15 +66,6 @@ class RecordOutput {
     write(channel, timestamp, sizeof(T), encode);
   }
 
-  /// A record for `channel` comes soon: asks for the memory that it will need.
-  void prefetch(uint32_t channel) const {
-    const OpenBlock* open = open_block(channel);
-    if (open == nullptr) return;
-    __builtin_prefetch(open->cursor, 1);
-    if (open->end - open->cursor <= kNearlyFullBytes) [[unlikely]]
-      prefetch_channel(channel);
-  }
-
  protected:
   /// A channel's; it stays where it is as long as the output.
   OpenBlock* make_open_block(uint32_t channel) {
@@ -83,12 +74,8 @@ class RecordOutput {
     return &(*page)[channel % kPage];
   }
 
-  /// The block of `channel` is nearly full: asks for what closing it will need.
-  virtual void prefetch_channel(uint32_t /*channel*/) const {}
-
  private:
   static constexpr size_t kPage = 64;
-  static constexpr ptrdiff_t kNearlyFullBytes = 8;
   // In place, so that going through the channels in turn is going through memory.
   using Page = std::array<OpenBlock, kPage>;
 

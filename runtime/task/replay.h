@@ -28,6 +28,7 @@ class ReplayGate final : public InputGate {
     return std::nullopt;
   }
   void end_run(uint32_t, const RecordRun&) override {}
+  void end_step() override {}
   bool ended() const override;
   Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
@@ -63,7 +64,9 @@ class CapturePartition final : public ResultPartition {
   void end_record() override;
   void write_to_all() override { to_all_ = true; }
   void broadcast_event(ElementKind kind, std::string_view payload) override;
+  void end_step() override { ++steps_; }
   void flush() override { unflushed_ = false; }
+  void flush_older() override { flush(); }
   bool wants_flush() const override { return unflushed_; }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
@@ -73,6 +76,9 @@ class CapturePartition final : public ResultPartition {
 
   /// The position of a channel when it had `elements` of them; none when it never had so many.
   std::optional<ChannelPosition> position_at(uint32_t subpartition, uint64_t elements) const;
+
+  /// How many ended.
+  uint64_t steps() const { return steps_; }
 
   /// For tests of back pressure.
   void set_available(bool available) {
@@ -106,6 +112,7 @@ class CapturePartition final : public ResultPartition {
   uint64_t bytes_ = 0;
   bool to_all_ = false;
   bool available_ = true;
+  uint64_t steps_ = 0;
   uint32_t owed_ = 0;
   Status status_;
   bool* full_ = nullptr;

@@ -159,7 +159,7 @@ StepResult StreamTask::work() {
   if (fail_by_status()) return StepResult::kFinished;
   end_when_drained();
   if (state_ != TaskState::kRunning) return StepResult::kIdle;
-  flush_immediate();
+  end_step_outside();
   if (result == StepResult::kIdle && phase_ == Phase::kProcess) chain_->on_idle();
   if (result == StepResult::kIdle && !last_blocked_ && poll_wait_ && !timer_wanted_) want_timer();
   return result;
@@ -184,7 +184,7 @@ bool StreamTask::take_mail() {
     move_to(TaskState::kFinished);
     return false;
   }
-  if (mail & kFlush) flush_by_time();
+  if (mail & kFlush) flush_due_ = true;
   if (mail & kTimer) timer_wanted_ = false;
   return true;
 }
@@ -200,7 +200,7 @@ void StreamTask::initialize() {
   poll_due_ = chain_->source() != nullptr;
   move_to(TaskState::kRunning);
   if (poll_due_ == false && gates_open_ == 0) end_processing();
-  flush_immediate();
+  end_step_outside();
 }
 
 Status StreamTask::open_inputs_and_outputs() {
@@ -459,23 +459,20 @@ bool StreamTask::fail_by_status() {
   return fail_by_output();
 }
 
-void StreamTask::flush_by_time() {
-  for (Output& output : outputs_) {
-    if (output.timeout_ms != kNeverFlushedByTime && output.partition->wants_flush())
-      output.partition->flush();
-  }
-}
-
-void StreamTask::flush_immediate() {
+void StreamTask::end_step_outside() {
+  for (Input& input : inputs_) input.gate->end_step();
   bool wants_flush = false;
   for (Output& output : outputs_) {
-    if (!output.partition->wants_flush()) continue;
+    ResultPartition& partition = *output.partition;
     if (output.flush_every_step) {
-      output.partition->flush();
-    } else {
-      wants_flush = wants_flush || output.timeout_ms != kNeverFlushedByTime;
+      if (partition.wants_flush()) partition.flush();
+    } else if (output.timeout_ms != kNeverFlushedByTime) {
+      if (flush_due_ && partition.wants_flush()) partition.flush_older();
+      wants_flush = wants_flush || partition.wants_flush();
     }
+    partition.end_step();
   }
+  flush_due_ = false;
   wants_flush_.store(wants_flush, std::memory_order_relaxed);
 }
 

@@ -125,8 +125,7 @@ class StreamTask final : public RunnableTask {
   bool fail_by_status();
   void broadcast(ElementKind kind, std::string_view payload);
 
-  void flush_by_time();
-  void flush_immediate();
+  void end_step_outside();
   void count_elements();
   void fail(Status cause, std::string operator_name);
   std::string failed_operator() const;
@@ -163,6 +162,7 @@ class StreamTask final : public RunnableTask {
 
   std::atomic<uint32_t> mail_{0};
   std::atomic<bool> wants_flush_{false};
+  bool flush_due_ = false;              // At the end of this step.
   std::atomic<bool> cancelled_{false};  // Also asked within an element.
 
   // Time: the end of the last step, and what the task waited for from then on.

@@ -27,6 +27,7 @@ class RecordingGate final : public InputGate {
     return std::nullopt;
   }
   void end_run(uint32_t, const RecordRun&) override {}
+  void end_step() override { gate_->end_step(); }
   bool ended() const override {
     const bool ended = gate_->ended();
     if (alive_()) to_.ended = ended;
@@ -79,7 +80,9 @@ class RecordingPartition final : public ResultPartition {
   void broadcast_event(ElementKind kind, std::string_view payload) override {
     partition_->broadcast_event(kind, payload);
   }
+  void end_step() override { partition_->end_step(); }
   void flush() override { partition_->flush(); }
+  void flush_older() override { partition_->flush_older(); }
   bool wants_flush() const override { return partition_->wants_flush(); }
   void end_of_data() override { partition_->end_of_data(); }
   std::vector<ChannelPosition> positions() const override { return partition_->positions(); }

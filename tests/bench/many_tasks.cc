@@ -27,8 +27,8 @@ constexpr uint32_t kBaselineParallelism = 2;
 struct Options {
   uint32_t parallelism = 500;
   std::vector<uint32_t> task_managers = {1, 2};
-  uint64_t records = 200'000'000;
-  std::string network_memory = "256 mb";
+  uint64_t records = 600'000'000;
+  uint32_t network_memory_mb = 512;  // Of all TaskManagers together.
   uint32_t buffer_timeout_ms = 100;
   uint32_t repeat = 3;
 };
@@ -80,7 +80,8 @@ class JobRun {
     TestCluster::Options options;
     options.task_managers = task_managers_;
     options.slots = (parallelism_ + task_managers_ - 1) / task_managers_;
-    options.arguments = {"-D", "taskmanager.memory.network.size=" + options_.network_memory};
+    options.arguments = {"-D", fmt::format("taskmanager.memory.network.size={} mb",
+                                           options_.network_memory_mb / task_managers_)};
     options.name = "bench";
     return options;
   }
@@ -193,7 +194,9 @@ int run(int argc, char** argv) {
   app.add_option("--records", options.records, "of a run")
       ->check(CLI::Range(1'000, 2'000'000'000))
       ->capture_default_str();
-  app.add_option("--network-memory", options.network_memory, "segment pool of each TaskManager")
+  app.add_option("--network-memory-mb", options.network_memory_mb,
+                 "segment pools of all TaskManagers together")
+      ->check(CLI::Range(64u, 1u << 20))
       ->capture_default_str();
   app.add_option("--buffer-timeout-ms", options.buffer_timeout_ms, "of the job")
       ->check(CLI::Range(0, 60'000))

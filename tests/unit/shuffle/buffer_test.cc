@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "network/frame.h"
 #include "runtime/base/random.h"
@@ -119,6 +120,56 @@ TEST(BufferTest, TakesInOnlyWhatComesBehindItInTheSameBlock) {
   Buffer event = next;
   event.event = true;
   EXPECT_FALSE(first.goes_on_in(event));
+}
+
+TEST(BufferQueueTest, GivesInOrderWhateverIsPutWhere) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    auto random = make_seeded_random(seed);
+    const BlockRef block = Block::on_heap(1, nullptr, 0);
+    BufferQueue queue;
+    std::deque<uint64_t> expected;
+    const auto numbered = [&](uint64_t number) {
+      Buffer buffer(block, 1);
+      buffer.first_element = number;
+      buffer.event = number % 2 == 0;
+      return buffer;
+    };
+    for (uint64_t i = 0; i < 2000; ++i) {
+      switch (random->below(6)) {
+        case 0:
+        case 1:
+          queue.push(numbered(i));
+          expected.push_back(i);
+          break;
+        case 2:
+          if (random->one_in(4)) {
+            queue.push_front(numbered(i));
+            expected.push_front(i);
+          }
+          break;
+        case 3:
+          if (!expected.empty() && random->one_in(4)) {
+            EXPECT_EQ(queue.pop_back().first_element, expected.back());
+            expected.pop_back();
+          }
+          break;
+        default:
+          if (expected.empty()) break;
+          EXPECT_EQ(queue.pop().first_element, expected.front());
+          expected.pop_front();
+      }
+      ASSERT_EQ(queue.size(), expected.size());
+      ASSERT_EQ(queue.empty(), expected.empty());
+      ASSERT_EQ(queue.has_data(),
+                std::ranges::any_of(expected, [](uint64_t number) { return number % 2 == 1; }));
+      if (expected.empty()) continue;
+      ASSERT_EQ(queue.front().first_element, expected.front());
+      ASSERT_EQ(queue.back().first_element, expected.back());
+    }
+    EXPECT_EQ(queue.take_all().size(), expected.size());
+    EXPECT_TRUE(queue.empty());
+    EXPECT_TRUE(block.is_only_owner());
+  }
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 TEST(FloatingCreditTest, GivesWhatWaitsInWholeBlocks) {
   FloatingCredit floating(64u << 10);
-  EXPECT_EQ(floating.ask(1, 1300), 1024u);
-  EXPECT_EQ(floating.free_bytes(), (64u << 10) - 1024);
+  EXPECT_EQ(floating.ask(1, 2 * kSmallBlockBytes + 1), 2 * kSmallBlockBytes);
+  EXPECT_EQ(floating.free_bytes(), (64u << 10) - 2 * kSmallBlockBytes);
 }
 
 TEST(FloatingCreditTest, LeavesHalfOfMuchForOthers) {
@@ -23,20 +23,20 @@ TEST(FloatingCreditTest, LeavesHalfOfMuchForOthers) {
 }
 
 TEST(FloatingCreditTest, ServesWhoWaitsInTurn) {
-  FloatingCredit floating(1024);
-  EXPECT_EQ(floating.ask(1, 4096), 1024u);
-  EXPECT_EQ(floating.ask(2, 4096), 0u);
-  EXPECT_EQ(floating.ask(3, 4096), 0u);
+  FloatingCredit floating(2 * kSmallBlockBytes);
+  EXPECT_EQ(floating.ask(1, 8 * kSmallBlockBytes), 2 * kSmallBlockBytes);
+  EXPECT_EQ(floating.ask(2, 8 * kSmallBlockBytes), 0u);
+  EXPECT_EQ(floating.ask(3, 8 * kSmallBlockBytes), 0u);
   EXPECT_TRUE(floating.anybody_waits());
   EXPECT_FALSE(floating.grant_next().has_value());
-  floating.put_back(512);
-  EXPECT_EQ(floating.ask(4, 4096), 0u);  // Not before those who wait.
+  floating.put_back(kSmallBlockBytes);
+  EXPECT_EQ(floating.ask(4, 8 * kSmallBlockBytes), 0u);  // Not before those who wait.
   auto grant = floating.grant_next();
   ASSERT_TRUE(grant.has_value());
   EXPECT_EQ(grant->producer, 2u);
-  EXPECT_EQ(grant->bytes, 512u);
+  EXPECT_EQ(grant->bytes, kSmallBlockBytes);
   floating.forget({3, 4});
-  floating.put_back(512);
+  floating.put_back(kSmallBlockBytes);
   grant = floating.grant_next();
   ASSERT_TRUE(grant.has_value());
   EXPECT_EQ(grant->producer, 4u);

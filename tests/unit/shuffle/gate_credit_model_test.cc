@@ -12,7 +12,7 @@ namespace freshet {
 namespace {
 
 constexpr uint32_t kProducers = 5;
-constexpr uint32_t kOwn = 4096;
+constexpr uint32_t kOwn = kMediumBlockBytes;
 constexpr uint64_t kFloating = 64u << 10;
 
 /// One producer at the other end of a connection that delivers whenever the test says so, in order.
@@ -153,7 +153,7 @@ class CreditModel {
   }
 
   void write(Producer* producer) {
-    constexpr uint32_t kCharges[] = {0, 512, 512, 512, kOwn};
+    constexpr uint32_t kCharges[] = {0, kSmallBlockBytes, kSmallBlockBytes, kSmallBlockBytes, kOwn};
     for (uint64_t n = random_->one_in(20) ? 30 : 1; n > 0; --n) {
       producer->queue.push_back(kCharges[random_->below(std::size(kCharges))]);
     }

@@ -6,7 +6,7 @@ namespace {
 using GateCreditTest = GateInboxFixture;
 
 TEST_F(GateCreditTest, GivesFloatingCreditToWhoHasABacklog) {
-  EXPECT_EQ(ask(1, 2048), 2048u);
+  EXPECT_EQ(ask(1, 4 * kSmallBlockBytes), 4 * kSmallBlockBytes);
   // Its own and what floats: six small blocks.
   for (uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(give(1, i, 1).ok());
   EXPECT_EQ(give(1, 6, 1).code(), StatusCode::kDataLoss);
@@ -14,21 +14,22 @@ TEST_F(GateCreditTest, GivesFloatingCreditToWhoHasABacklog) {
 
 TEST_F(GateCreditTest, RefusesABacklogOfWhoWasNotAskedFor) {
   uint32_t granted = 0;
-  EXPECT_EQ(inbox_->on_backlog(*source_, 4, 512, &granted).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(inbox_->on_backlog(*source_, 4, kSmallBlockBytes, &granted).code(),
+            StatusCode::kDataLoss);
 }
 
 TEST_F(GateCreditTest, RefusesCreditBackThatWasNeverGivenOrIsInUse) {
   const auto give_back = [&](uint32_t producer, uint32_t bytes) {
     return inbox_->on_credit_back(*source_, producer, bytes).code();
   };
-  EXPECT_EQ(give_back(4, 512), StatusCode::kDataLoss);  // Not asked for.
-  EXPECT_EQ(give_back(1, 1), StatusCode::kDataLoss);    // Its own is not for others.
-  EXPECT_EQ(ask(1, 2048), 2048u);
+  EXPECT_EQ(give_back(4, kSmallBlockBytes), StatusCode::kDataLoss);  // Not asked for.
+  EXPECT_EQ(give_back(1, 1), StatusCode::kDataLoss);                 // Its own is not for others.
+  EXPECT_EQ(ask(1, 4 * kSmallBlockBytes), 4 * kSmallBlockBytes);
   ASSERT_TRUE(give(1, 0, 1).ok());
-  EXPECT_EQ(give_back(1, 2048 - 512 + 1), StatusCode::kDataLoss);
-  EXPECT_EQ(give_back(1, 2048 - 512), StatusCode::kOk);
+  EXPECT_EQ(give_back(1, 4 * kSmallBlockBytes - kSmallBlockBytes + 1), StatusCode::kDataLoss);
+  EXPECT_EQ(give_back(1, 4 * kSmallBlockBytes - kSmallBlockBytes), StatusCode::kOk);
   EXPECT_EQ(give_back(1, 1), StatusCode::kDataLoss);
-  EXPECT_EQ(inbox_->floating_free_bytes(), kFloating - 512);
+  EXPECT_EQ(inbox_->floating_free_bytes(), kFloating - kSmallBlockBytes);
   returned_ = 0;
   EXPECT_EQ(take_all(), 1u);
   EXPECT_EQ(returned_, 0u);  // It was what floats.
@@ -40,33 +41,33 @@ TEST_F(GateCreditTest, RefusesCreditBackThatWasNeverGivenOrIsInUse) {
 
 TEST_F(GateCreditTest, WakesTheTaskToPassOnCreditThatCameBack) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
-  EXPECT_EQ(ask(2, 1024), 0u);
+  EXPECT_EQ(ask(2, 2 * kSmallBlockBytes), 0u);
   EXPECT_EQ(take_all(), 0u);
   EXPECT_EQ(returned_, 0u);
   ASSERT_TRUE(inbox_->on_credit_back(*source_, 1, kFloating).ok());
   EXPECT_EQ(woken_, 1);
   EXPECT_EQ(take_all(), 0u);
-  EXPECT_EQ(returned_, 1024u);
-  EXPECT_EQ(ask(3, 1024), 1024u);  // Nobody waits any more.
+  EXPECT_EQ(returned_, 2 * kSmallBlockBytes);
+  EXPECT_EQ(ask(3, 2 * kSmallBlockBytes), 2 * kSmallBlockBytes);  // Nobody waits any more.
 }
 
 TEST_F(GateCreditTest, WakesTheTaskToPassOnTheCreditOfWhoIsLost) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
-  EXPECT_EQ(ask(2, 1024), 0u);
+  EXPECT_EQ(ask(2, 2 * kSmallBlockBytes), 0u);
   inbox_->on_lost(*source_, {1, 2}, unavailable("gone"));
   EXPECT_EQ(woken_, 1);
   EXPECT_EQ(take_all(), 0u);
-  EXPECT_EQ(returned_, 1024u);
+  EXPECT_EQ(returned_, 2 * kSmallBlockBytes);
 }
 
 TEST_F(GateCreditTest, ForgetsTheWishOfWhoSentEverything) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
-  EXPECT_EQ(ask(2, 1024), 0u);
+  EXPECT_EQ(ask(2, 2 * kSmallBlockBytes), 0u);
   ASSERT_TRUE(give(2, 0, 1).ok());  // Nothing follows.
   ASSERT_TRUE(inbox_->on_credit_back(*source_, 1, kFloating).ok());
   returned_ = 0;
   EXPECT_EQ(take_all(), 1u);
-  EXPECT_EQ(returned_, 512u);  // For the buffer.
+  EXPECT_EQ(returned_, kSmallBlockBytes);  // For the buffer.
   EXPECT_EQ(inbox_->floating_free_bytes(), kFloating);
 }
 
@@ -84,14 +85,17 @@ TEST_F(GateCreditTest, FreesAllThatAFailedChannelHeld) {
 TEST_F(GateCreditTest, PassesFloatingCreditOnWhenItComesBack) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
   EXPECT_EQ(ask(2, 1u << 20), 0u);  // It waits.
-  for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(give(1, i, 1).ok());
+  constexpr uint64_t kBlocks = (kCredit + kFloating) / kSmallBlockBytes;
+  for (uint64_t i = 0; i < kBlocks; ++i) ASSERT_TRUE(give(1, i, 1).ok());
   returned_ = 0;
-  EXPECT_EQ(take_all(), 10u);
-  EXPECT_EQ(returned_, 10 * 512u);  // In all as much as was used; see whose it is now.
-  for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(give(2, i, 1).ok()) << i;
-  ASSERT_TRUE(give(1, 10, 1).ok());
-  ASSERT_TRUE(give(1, 11, 1).ok());
-  EXPECT_EQ(give(1, 12, 1).code(), StatusCode::kDataLoss);  // Its own is all that it has.
+  EXPECT_EQ(take_all(), kBlocks);
+  // In all as much as was used; see whose it is now.
+  EXPECT_EQ(returned_, kBlocks * kSmallBlockBytes);
+  for (uint64_t i = 0; i < kBlocks; ++i) ASSERT_TRUE(give(2, i, 1).ok()) << i;
+  for (uint64_t i = 0; i < kCredit / kSmallBlockBytes; ++i)
+    ASSERT_TRUE(give(1, kBlocks + i, 1).ok());
+  // Its own is all that it has.
+  EXPECT_EQ(give(1, kBlocks + kCredit / kSmallBlockBytes, 1).code(), StatusCode::kDataLoss);
 }
 
 TEST_F(GateCreditTest, DropsWhatWasUnderWayWithTheFloatingCreditOfALostChannel) {
@@ -111,14 +115,14 @@ TEST_F(GateCreditTest, DropsWhatWasUnderWayWithTheFloatingCreditOfALostChannel) 
 
 TEST_F(GateCreditTest, TakesBackTheFloatingCreditOfAnEndedProducer) {
   EXPECT_EQ(ask(1, 1u << 20), kFloating);
-  EXPECT_EQ(ask(2, 512), 0u);
+  EXPECT_EQ(ask(2, kSmallBlockBytes), 0u);
   ASSERT_TRUE(inbox_->on_ended(*source_, {{1, 2}}).ok());
-  EXPECT_EQ(ask(3, 512), 0u);  // Behind the one that waits since before.
+  EXPECT_EQ(ask(3, kSmallBlockBytes), 0u);  // Behind the one that waits since before.
   ASSERT_TRUE(give(0, 0, 1).ok());
-  EXPECT_EQ(ask(0, 512), 0u);
+  EXPECT_EQ(ask(0, kSmallBlockBytes), 0u);
   returned_ = 0;
   EXPECT_EQ(take_all(), 1u);
-  EXPECT_EQ(returned_, 512u + 3 * 512u);
+  EXPECT_EQ(returned_, kSmallBlockBytes + 3 * kSmallBlockBytes);
 }
 
 }  // namespace

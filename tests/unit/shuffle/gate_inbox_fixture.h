@@ -11,8 +11,8 @@
 
 namespace freshet {
 
-inline constexpr uint32_t kCredit = 1024;
-inline constexpr uint32_t kFloating = 4096;
+inline constexpr uint32_t kCredit = 2 * kSmallBlockBytes;
+inline constexpr uint32_t kFloating = kMediumBlockBytes;
 
 /// A gate with one remote source of producers 0 to 4, fed with frames by hand.
 class GateInboxFixture : public ::testing::Test {
@@ -42,6 +42,7 @@ class GateInboxFixture : public ::testing::Test {
   ~GateInboxFixture() override {
     inbox_->close();
     reader_->drop_all();
+    reserve_.give_back();
     EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
   }
 
@@ -129,6 +130,7 @@ class GateInboxFixture : public ::testing::Test {
 
   std::shared_ptr<GateInbox::Source> source_ = std::make_shared<GateInbox::Source>();
   std::shared_ptr<SegmentPool> pool_ = std::make_shared<SegmentPool>(4 * kLargeBlockBytes);
+  BlockReserve reserve_{pool_, nullptr};
   int woken_ = 0;
   uint64_t returned_ = 0;
   uint32_t returned_at_once_ = 0;

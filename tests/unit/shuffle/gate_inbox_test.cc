@@ -24,9 +24,9 @@ TEST_F(GateInboxTest, WakesOncePerChangeFromNothingToSomething) {
 TEST_F(GateInboxTest, TakesAPayloadInTheBlockThatItGave) {
   std::string payload;
   const FrameHeader header = frame(0, 0, 3, &payload);
-  BlockRef block = inbox_->block_for(*source_, header);
+  BlockRef block = inbox_->block_for(*source_, header, &reserve_);
   ASSERT_TRUE(block);
-  EXPECT_EQ(block->capacity(), 512u);
+  EXPECT_EQ(block->capacity(), kSmallBlockBytes);
   std::ranges::copy(payload, block->data());
   const std::string_view in_place(block->data(), payload.size());
   GateInbox::FrameOutcome outcome;
@@ -46,26 +46,27 @@ TEST_F(GateInboxTest, GivesNoBlockForWhatItWillNotTake) {
   const auto given = [&](auto damage) {
     FrameHeader header = good;
     damage(header);
-    return static_cast<bool>(inbox_->block_for(*source_, header));
+    return static_cast<bool>(inbox_->block_for(*source_, header, &reserve_));
   };
   EXPECT_TRUE(given([](FrameHeader&) {}));
   EXPECT_FALSE(given([](FrameHeader& h) { h.producer = 4; }));
   EXPECT_FALSE(given([](FrameHeader& h) { h.producer_attempt = 1; }));
   EXPECT_FALSE(given([](FrameHeader& h) { h.kind = FrameKind::kEvent; }));
   EXPECT_FALSE(given([](FrameHeader& h) { h.block_class = 3; }));
-  EXPECT_FALSE(given([](FrameHeader& h) { h.payload_bytes = 513; }));
+  EXPECT_FALSE(given([](FrameHeader& h) { h.payload_bytes = kSmallBlockBytes + 1; }));
   EXPECT_FALSE(given([](FrameHeader& h) { h.elements_started = 25; }));
 }
 
 TEST_F(GateInboxTest, FreesTheBlockOfAPayloadThatItRefuses) {
   std::string payload;
   FrameHeader header = frame(0, 7, 3, &payload);  // A gap.
-  BlockRef block = inbox_->block_for(*source_, header);
+  BlockRef block = inbox_->block_for(*source_, header, &reserve_);
   ASSERT_TRUE(block);
   const std::string_view in_place(block->data(), payload.size());
   GateInbox::FrameOutcome outcome;
   EXPECT_EQ(inbox_->on_frame(*source_, header, in_place, &outcome, std::move(block)).code(),
             StatusCode::kDataLoss);
+  reserve_.give_back();
   EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
 }
 
@@ -78,7 +79,7 @@ TEST_F(GateInboxTest, ReturnsCreditWhenABufferIsUsedUp) {
   EXPECT_EQ(returned_, 0u);
   (void)reader_->take_from(0);
   EXPECT_FALSE(reader_->next_ready().has_value());
-  EXPECT_EQ(returned_, 512u);
+  EXPECT_EQ(returned_, kSmallBlockBytes);
 }
 
 TEST_F(GateInboxTest, RefusesDataWithoutCredit) {
@@ -109,7 +110,7 @@ TEST_F(GateInboxTest, TakesEventsWithoutCredit) {
 TEST_F(GateInboxTest, DropsWhatItHasAndReturnsTheCreditAtOnce) {
   ASSERT_TRUE(give(0, 0, 3).ok());
   ASSERT_TRUE(give(0, 0, 3).ok());
-  EXPECT_EQ(returned_at_once_, 512u);
+  EXPECT_EQ(returned_at_once_, kSmallBlockBytes);
   EXPECT_EQ(take_all(), 3u);
 }
 
@@ -145,10 +146,11 @@ TEST_F(GateInboxTest, RefusesFramesThatCannotBeAndSaysWhichRuleTheyBreak) {
             "dataset 1, subpartition 5, producer 4: a frame of a producer that was not asked for");
   for (const uint16_t block_class : {0, 3, 100}) {
     EXPECT_EQ(why([&](FrameHeader& h) { h.block_class = block_class; }, payload),
-              of_0 + fmt::format("a charge of {} bytes, which no block has", block_class * 512));
+              of_0 + fmt::format("a charge of {} bytes, which no block has",
+                                 block_class * kSmallBlockBytes));
   }
-  EXPECT_EQ(why([](FrameHeader&) {}, std::string(513, 'x')),
-            of_0 + "513 bytes of data are charged as 512");
+  EXPECT_EQ(why([](FrameHeader&) {}, std::string(kSmallBlockBytes + 1, 'x')),
+            of_0 + "1025 bytes of data are charged as 1024");
   EXPECT_EQ(why([](FrameHeader&) {}, ""), of_0 + "a frame of kind data without a payload");
   EXPECT_EQ(why([](FrameHeader& h) { h.elements_started = 25; }, payload),
             of_0 + "25 elements start in 24 bytes");
@@ -173,7 +175,7 @@ TEST_F(GateInboxTest, RefusesFramesThatCannotBeAndSaysWhichRuleTheyBreak) {
   EXPECT_EQ(damaged([](FrameHeader& h) { h.elements_started = 2; }),
             of_0 + "an event that counts as 2 elements instead of 1");
   EXPECT_EQ(damaged([](FrameHeader& h) { h.block_class = 1; }),
-            of_0 + "an event with a charge of 512 bytes");
+            of_0 + "an event with a charge of 1024 bytes");
   EXPECT_EQ(damaged([](FrameHeader& h) { h.flags = kFrameMoreFollows; }),
             of_0 + "an event with flags 8");
 }
@@ -183,7 +185,7 @@ TEST_F(GateInboxTest, SaysWhoSentWhatWhenItDoesNotFitWhatCameBefore) {
   ASSERT_TRUE(give(0, 0, 1).ok());
   EXPECT_EQ(give(0, 2, 1).message(), of_0 + "element 2 came instead of 1");
   ASSERT_TRUE(give(0, 1, 1).ok());
-  EXPECT_EQ(give(0, 2, 1).message(), of_0 + "a charge of 512 bytes with a credit of 0");
+  EXPECT_EQ(give(0, 2, 1).message(), of_0 + "a charge of 1024 bytes with a credit of 0");
   take_all();
   ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 1}}).ok());
   EXPECT_EQ(give(0, 2, 1).message(), of_0 + "element 2 came behind its end");

@@ -105,13 +105,14 @@ TEST(MemorySharesTest, WakesAnAccountWhoseShareGrewWhenSomethingComesBack) {
   ASSERT_TRUE(shares->reserve(kJob, claim).ok());
   ASSERT_TRUE(shares->reserve(kJob, other).ok());
   int woken = 0;
-  MemoryAccount account(claim, shares, [&] { ++woken; });
-  account.charge(3 * kMiB);
-  EXPECT_FALSE(account.available());
+  auto account = std::make_shared<MemoryAccount>(claim, shares, [&] { ++woken; });
+  account->charge(3 * kMiB);
+  EXPECT_FALSE(account->available());
   shares->give_back(kJob, other);
-  account.give_back(1, false);
+  account->give_back(1, false);
   EXPECT_EQ(woken, 1);
-  EXPECT_TRUE(account.available());
+  EXPECT_TRUE(account->available());
+  account->give_back(3 * kMiB - 1, false);
 }
 
 TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
@@ -136,6 +137,7 @@ TEST(MemorySharesTest, WakesWhoeverWaitsWhenItsShareChanges) {
   EXPECT_EQ(woken, 2);
   shares->give_back(kJob, large);
   EXPECT_EQ(woken, 2);
+  account->give_back(7 * kMiB, false);
   shares->give_back(kJob, claim);
   shares->give_back(kOther, small);
   EXPECT_TRUE(shares->is_empty());
@@ -147,6 +149,7 @@ TEST(MemorySharesTest, KeepsLittleOfThoseWhoWaitedAndAreGone) {
     auto account = std::make_shared<MemoryAccount>(MemoryClaim{kMiB, 0}, shares, [] {});
     account->charge(kMiB);
     EXPECT_FALSE(account->available());
+    account->give_back(kMiB, false);
   }
   EXPECT_LE(shares->waiting(), 200u);
 }
@@ -162,8 +165,12 @@ TEST(MemorySharesTest, WakesNobodyWhoIsClosedOrGone) {
     EXPECT_FALSE(one->available());
   }
   account->close();
+  gone->give_back(4 * kMiB, false);
+  woken = 0;
+  EXPECT_TRUE(gone->available());
   gone = nullptr;
   ASSERT_TRUE(shares->reserve(kJob, {0, 700 * kMiB}).ok());
+  account->give_back(4 * kMiB, false);
   EXPECT_EQ(woken, 0);
 }
 

@@ -96,6 +96,7 @@ class Holder {
     EXPECT_EQ(wrong_bytes_, 0u);
     EXPECT_GT(blocks_written_, 0u);
     memory_.shares->give_back(job_, kClaim);
+    account_->close();
   }
 
   uint64_t overdraft() const { return overdraft_; }

@@ -9,6 +9,7 @@
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/random.h"
 #include "shuffle/pipelined_environment.h"
+#include "shuffle/pipelined_partition.h"
 
 namespace freshet {
 namespace {
@@ -174,7 +175,7 @@ TEST_F(ShrinkingShareTest, GoesOnWhenItsShareGrowsAgain) {
 
 TEST_F(PartitionMemoryTest, TakesARecordOfNothingWhereverABlockEnds) {
   auto partition = this->partition(0, 1);
-  for (size_t size = 495; size < 512; ++size) {
+  for (size_t size = kSmallBlockBytes - 17; size < kSmallBlockBytes; ++size) {
     write(*partition, 0, size);
     for (int i = 0; i < 20; ++i) write(*partition, 0, 0);
     partition->flush();
@@ -198,15 +199,40 @@ TEST_F(PartitionMemoryTest, HoldsOneBlockForAllWhoGetTheSame) {
   partition->release();
 }
 
-TEST_F(PartitionMemoryTest, GivesBackTheMemoryOfIdleChannelsAtTheNextFlush) {
+TEST_F(PartitionMemoryTest, WritesOnInTheBlocksOfWhichSomethingWaits) {
   auto partition = this->partition(0, 100);
   for (uint32_t s = 0; s < 100; ++s) write(*partition, s, 10);
   partition->flush();
-  write(*partition, 7, 10);
-  EXPECT_TRUE(partition->wants_flush());
-  partition->flush();  // The other 99 had nothing.
-  partition->flush();
-  EXPECT_FALSE(partition->wants_flush());
+  const uint64_t free_bytes = environment_->free_bytes();
+  for (int i = 0; i < 20; ++i) {
+    partition->flush();  // Nothing new.
+    for (uint32_t s = 0; s < 100; ++s) write(*partition, s, 10);
+    partition->flush();
+  }
+  EXPECT_EQ(environment_->free_bytes(), free_bytes);
+  partition->release();
+}
+
+TEST_F(PartitionMemoryTest, AGateGivesBackWhatItIsDoneWithAtTheEndOfAStep) {
+  auto partition = this->partition(0, 1);
+  const MemoryAccount& account = static_cast<const PipelinedPartition&>(*partition).account();
+  InputGate::Options options;
+  options.consumer = AttemptId{{}, SubtaskId{VertexId{1}, 0}, 0};
+  options.locations = {{TaskManagerId{1}, {}}};
+  options.producers = {{0, 1, 0, 0}};
+  const auto gate = *environment_->create_gate(options);
+  for (int i = 0; i < 4; ++i) {
+    write(*partition, 0, kSmallBlockBytes - 10);
+    partition->flush();
+  }
+  EXPECT_EQ(account.held_bytes(), 4 * kSmallBlockBytes);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(gate->next_ready(), 0u);
+    ASSERT_TRUE(gate->take_from(0).has_value());
+  }
+  gate->end_step();
+  EXPECT_EQ(account.held_bytes(), kSmallBlockBytes);  // That of the last, which is not taken.
+  gate->release();
   partition->release();
 }
 

@@ -158,7 +158,8 @@ class PeerFramesTest : public PeerConnectionTest {
     header.attachment = attachment_;
     header.first_element = element;
     header.elements_started = 1;
-    header.block_class = static_cast<uint16_t>(block_bytes_for(header.payload_bytes) / 512);
+    header.block_class =
+        static_cast<uint16_t>(block_bytes_for(header.payload_bytes) / kSmallBlockBytes);
     std::string bytes(kFrameHeaderBytes, 0);
     header.encode_to(bytes.data());
     return bytes + payload;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/random.h"
+#include "shuffle/block_reserve.h"
 
 namespace freshet {
 namespace {
@@ -17,11 +18,12 @@ TEST(SegmentPoolTest, CutsASegmentIntoBlocksOfOneSize) {
   EXPECT_EQ(pool.total_bytes(), 2 * kLargeBlockBytes);
   std::set<char*> memory;
   std::vector<Block*> blocks;
-  for (int i = 0; i < 64; ++i) {
+  constexpr size_t kBlocks = kLargeBlockBytes / kSmallBlockBytes;
+  for (size_t i = 0; i < kBlocks; ++i) {
     blocks.push_back(pool.allocate(kSmallBlockBytes));
     memory.insert(blocks.back()->data());
   }
-  EXPECT_EQ(memory.size(), 64u);
+  EXPECT_EQ(memory.size(), kBlocks);
   EXPECT_EQ(*memory.rbegin() - *memory.begin(), kLargeBlockBytes - kSmallBlockBytes);
   EXPECT_EQ(pool.free_bytes(), kLargeBlockBytes);
   Block* large = pool.allocate(kLargeBlockBytes);
@@ -99,6 +101,40 @@ TEST(SegmentPoolDeathTest, SanitizerReportsWhoWritesBehindABlock) {
   pool->free(block);
 }
 #endif
+
+TEST(BlockReserveTest, ChargesWhatItKeepsAndGivesBackTheRest) {
+  const auto account = std::make_shared<MemoryAccount>(MemoryClaim{1u << 20, 0}, nullptr, [] {});
+  const auto pool = std::make_shared<SegmentPool>(4 * kLargeBlockBytes);
+  BlockReserve reserve(pool, account);
+  std::vector<BlockRef> taken;
+  for (uint64_t i = 1; i <= 100; ++i) {
+    taken.push_back(reserve.take());
+    EXPECT_EQ(taken.back()->capacity(), kSmallBlockBytes);
+    EXPECT_GE(account->held_bytes(), i * kSmallBlockBytes);
+    EXPECT_LE(account->held_bytes(), (i + 31) * kSmallBlockBytes);
+  }
+  reserve.give_back();
+  EXPECT_EQ(account->held_bytes(), 100 * kSmallBlockBytes);
+  taken.clear();
+  EXPECT_EQ(account->held_bytes(), 0u);
+  EXPECT_EQ(pool->free_bytes(), pool->total_bytes());
+}
+
+TEST(BlockReserveTest, TakesFromTheHeapWhenThePoolIsEmpty) {
+  const auto account = std::make_shared<MemoryAccount>(MemoryClaim{1u << 20, 0}, nullptr, [] {});
+  const auto pool = std::make_shared<SegmentPool>(kLargeBlockBytes);
+  std::vector<BlockRef> taken;
+  {
+    BlockReserve reserve(pool, account);
+    for (int i = 0; i < 50; ++i) taken.push_back(reserve.take());
+  }
+  EXPECT_FALSE(taken[kLargeBlockBytes / kSmallBlockBytes - 1]->is_overdraft());
+  EXPECT_TRUE(taken[kLargeBlockBytes / kSmallBlockBytes]->is_overdraft());
+  EXPECT_EQ(account->held_bytes(), 50 * kSmallBlockBytes);
+  taken.clear();
+  EXPECT_EQ(account->held_bytes(), 0u);
+  EXPECT_EQ(pool->free_bytes(), pool->total_bytes());
+}
 
 }  // namespace
 }  // namespace freshet

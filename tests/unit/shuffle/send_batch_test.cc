@@ -30,7 +30,7 @@ TEST(SendBatchTest, KeepsTheOrderOfWhatIsCopiedAndWhatIsNot) {
   batch.begin("control");
   std::string expected = "control";
   const FrameHeader header;
-  for (const size_t size : {10u, 512u, 513u, 4000u, 1u}) {
+  for (const size_t size : {10u, kSmallBlockBytes, kSmallBlockBytes + 1, 4000u, 1u}) {
     const std::string payload(size, static_cast<char>('a' + size % 26));
     batch.add(header, buffer_of(payload));
     expected += framed(header, payload);

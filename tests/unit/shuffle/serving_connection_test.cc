@@ -129,8 +129,8 @@ class ServingConnectionTest : public ::testing::Test {
 TEST_F(ServingConnectionTest, NeverSendsDataWithoutCreditWhateverIsGiven) {
   auto random = make_seeded_random(11);
   auto partition = this->partition();
-  say(hello() + attach(4096));
-  uint64_t given = 4096;
+  say(hello() + attach(8 * kSmallBlockBytes));
+  uint64_t given = 8 * kSmallBlockBytes;
   for (int step = 0; step < 2000; ++step) {
     const size_t size = random->below(random->one_in(20) ? 20'000 : 600);
     if (partition->available()) {
@@ -140,7 +140,7 @@ TEST_F(ServingConnectionTest, NeverSendsDataWithoutCreditWhateverIsGiven) {
     }
     executor_.run_ready();
     ASSERT_LE(charged(), given);
-    const uint64_t used = 4096 - (given - charged());
+    const uint64_t used = 8 * kSmallBlockBytes - (given - charged());
     if (used > 0 && random->one_in(2)) {
       const auto bytes = static_cast<uint32_t>(1 + random->below(used));
       given += bytes;
@@ -175,7 +175,7 @@ TEST_F(ServingConnectionTest, KeepsWhoSaidHelloAndNothingElse) {
 
 TEST_F(ServingConnectionTest, SendsEventsWithoutCredit) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   for (int i = 0; i < 10; ++i) partition->broadcast_event(ElementKind::kWatermark, "12345678");
   executor_.run_ready();
   EXPECT_EQ(consumer_->frames.size(), 10u);
@@ -184,7 +184,7 @@ TEST_F(ServingConnectionTest, SendsEventsWithoutCredit) {
 
 TEST_F(ServingConnectionTest, SendsInOneFrameWhatWasFlushedWhileItWaited) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   for (int i = 0; i < 5; ++i) {
     partition->begin_record(0, INT64_MIN).write("x", 1);
     partition->end_record();
@@ -192,7 +192,7 @@ TEST_F(ServingConnectionTest, SendsInOneFrameWhatWasFlushedWhileItWaited) {
     executor_.run_ready();
   }
   ASSERT_EQ(consumer_->frames.size(), 1u);
-  say(credit(512));
+  say(credit(kSmallBlockBytes));
   ASSERT_EQ(consumer_->frames.size(), 2u);
   EXPECT_EQ(consumer_->frames[1].first_element, 1u);
   EXPECT_EQ(consumer_->frames[1].elements_started, 4u);
@@ -208,12 +208,12 @@ TEST_F(ServingConnectionTest, TellsWhatWaitsOnceForAllChannelsWithoutCredit) {
   for (uint32_t s = 0; s < 3; ++s) {
     Attachment attachment;
     attachment.subpartition = s;
-    attachment.credit_bytes = 512;
+    attachment.credit_bytes = kSmallBlockBytes;
     attachment.producers = {{{0, 1}, 0}};
     ASSERT_TRUE(append_attach(s + 1, attachment, &attaches).ok());
   }
   say(attaches);
-  const std::string text(2000, 'x');
+  const std::string text(2 * kSmallBlockBytes, 'x');
   for (int round = 0; round < 2; ++round) {
     for (const uint32_t s : {0u, 2u}) {
       partition->begin_record(s, INT64_MIN).write(text.data(), text.size());
@@ -229,8 +229,8 @@ TEST_F(ServingConnectionTest, TellsWhatWaitsOnceForAllChannelsWithoutCredit) {
   std::ranges::sort(told, {}, &Backlog::attachment);
   EXPECT_EQ(told[0].attachment, 1u);
   EXPECT_EQ(told[1].attachment, 3u);
-  EXPECT_GE(told[0].bytes, 1024u);
-  say(credit(4096));  // More than its own: what floats.
+  EXPECT_GE(told[0].bytes, kSmallBlockBytes);
+  say(credit(8 * kSmallBlockBytes));  // More than its own: what floats.
   EXPECT_FALSE(consumer_->closed);
   partition->release();
 }
@@ -249,7 +249,7 @@ TEST_F(ServingConnectionTest, SaysThatMoreFollowsOnlyWhereDataDoes) {
   event();
   // More than one turn takes, and so does the end of it.
   for (int i = 0; i < 2000; ++i) event();
-  say(hello() + attach(1024));
+  say(hello() + attach(2 * kSmallBlockBytes));
   ASSERT_EQ(consumer_->frames.size(), 2005u);
   EXPECT_EQ(consumer_->frames[0].flags, kFrameMoreFollows);
   EXPECT_EQ(consumer_->frames[3].flags, 0);
@@ -263,7 +263,7 @@ TEST_F(ServingConnectionTest, SaysThatMoreFollowsOnlyWhereDataDoes) {
 
 TEST_F(ServingConnectionTest, GivesBackTheCreditThatItHasNoUseFor) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   const std::string text(2000, 'x');
   partition->begin_record(0, INT64_MIN).write(text.data(), text.size());
   partition->end_record();
@@ -274,7 +274,7 @@ TEST_F(ServingConnectionTest, GivesBackTheCreditThatItHasNoUseFor) {
   say(credit(1u << 16));
   EXPECT_EQ(consumer_->bytes_of_data.size(), 2002u);
   // All but its own.
-  EXPECT_EQ(consumer_->credit_back, 512 + (1u << 16) - charged() - 512);
+  EXPECT_EQ(consumer_->credit_back, kSmallBlockBytes + (1u << 16) - charged() - kSmallBlockBytes);
   // And so does what comes when nothing waits any more.
   const auto in_use = static_cast<uint32_t>(charged());
   say(credit(in_use));
@@ -285,7 +285,7 @@ TEST_F(ServingConnectionTest, GivesBackTheCreditThatItHasNoUseFor) {
 
 TEST_F(ServingConnectionTest, KeepsTheCreditThatItWaitsFor) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   for (int i = 0; i < 3; ++i) {
     const std::string text(2000, 'x');
     partition->begin_record(0, INT64_MIN).write(text.data(), text.size());
@@ -295,14 +295,14 @@ TEST_F(ServingConnectionTest, KeepsTheCreditThatItWaitsFor) {
   executor_.run_ready();
   while (consumer_->bytes_of_data.size() < 3 * 2002u) {
     EXPECT_EQ(consumer_->credit_back, 0u);
-    say(credit(512));
+    say(credit(kSmallBlockBytes));
   }
   partition->release();
 }
 
 TEST_F(ServingConnectionTest, SplitsWhatIsLargerThanTheCredit) {
   auto partition = this->partition();
-  say(hello() + attach(1024));
+  say(hello() + attach(2 * kSmallBlockBytes));
   std::string expected;
   for (char c = 'a'; c < 'm'; ++c) {
     const std::string text(100, c);
@@ -312,11 +312,11 @@ TEST_F(ServingConnectionTest, SplitsWhatIsLargerThanTheCredit) {
   }
   partition->flush();
   executor_.run_ready();
-  while (consumer_->bytes_of_data.size() < expected.size()) say(credit(512));
+  while (consumer_->bytes_of_data.size() < expected.size()) say(credit(kSmallBlockBytes));
   EXPECT_EQ(consumer_->bytes_of_data, expected);
   uint64_t next = 0;
   for (const FrameHeader& frame : consumer_->frames) {
-    EXPECT_LE(frame.payload_bytes, 512u);
+    EXPECT_LE(frame.payload_bytes, kSmallBlockBytes);
     EXPECT_EQ(frame.first_element, next);
     next += frame.elements_started;
   }
@@ -335,7 +335,7 @@ TEST_F(ServingConnectionTest, KeepsApartWhatAnEventStandsBetween) {
     partition->end_record();
     partition->broadcast_event(ElementKind::kWatermark, "12345678");
   }
-  say(hello() + attach(1024));
+  say(hello() + attach(2 * kSmallBlockBytes));
   ASSERT_EQ(consumer_->frames.size(), 4u);
   for (uint64_t i = 0; i < 4; ++i) {
     EXPECT_EQ(consumer_->frames[i].first_element, i);
@@ -349,7 +349,7 @@ TEST_F(ServingConnectionTest, GathersRangesOfEndsBehindTheData) {
   partition->begin_record(0, INT64_MIN).write("x", 1);
   partition->end_record();
   partition->end_of_data();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   ASSERT_EQ(consumer_->frames.size(), 2u);
   EXPECT_EQ(consumer_->frames[0].kind, FrameKind::kData);
   EXPECT_EQ(consumer_->frames[1].kind, FrameKind::kProducersEnded);
@@ -362,7 +362,7 @@ TEST_F(ServingConnectionTest, SkipsWhatTheConsumerHas) {
   auto partition = this->partition();
   partition->begin_record(0, INT64_MIN).write("x", 1);
   partition->end_record();
-  say(hello() + attach(512, 2));
+  say(hello() + attach(kSmallBlockBytes, 2));
   partition->begin_record(0, INT64_MIN).write("y", 1);
   partition->end_record();
   partition->begin_record(0, INT64_MIN).write("z", 1);
@@ -379,7 +379,7 @@ TEST_F(ServingConnectionTest, SkipsWhatTheConsumerHas) {
 
 TEST_F(ServingConnectionTest, RefusesAPositionThatIsGivenAway) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   partition->begin_record(0, INT64_MIN).write("x", 1);
   partition->end_record();
   partition->flush();
@@ -387,7 +387,7 @@ TEST_F(ServingConnectionTest, RefusesAPositionThatIsGivenAway) {
   ASSERT_EQ(consumer_->frames.size(), 1u);
   std::string detach;
   append_detach(1, &detach);
-  say(detach + attach(512));
+  say(detach + attach(kSmallBlockBytes));
   ASSERT_EQ(consumer_->frames.size(), 2u);
   EXPECT_EQ(consumer_->frames[1].kind, FrameKind::kAttachReply);
   partition->release();
@@ -395,7 +395,7 @@ TEST_F(ServingConnectionTest, RefusesAPositionThatIsGivenAway) {
 
 TEST_F(ServingConnectionTest, ClosesOnCreditThatWasNotUsed) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   partition->broadcast_event(ElementKind::kWatermark, "12345678");
   executor_.run_ready();
   say(credit(1));
@@ -404,7 +404,7 @@ TEST_F(ServingConnectionTest, ClosesOnCreditThatWasNotUsed) {
 }
 
 TEST_F(ServingConnectionTest, ClosesOnAWrongSecret) {
-  say(hello("secreT") + attach(512));
+  say(hello("secreT") + attach(kSmallBlockBytes));
   EXPECT_TRUE(consumer_->closed);
 }
 
@@ -422,18 +422,19 @@ TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoKnowsNoSecret) {
 }
 
 TEST_F(ServingConnectionTest, LogsWhichRuleWasBroken) {
-  EXPECT_THAT(why_refused(hello() + attach(512) + attach(512)),
+  EXPECT_THAT(why_refused(hello() + attach(kSmallBlockBytes) + attach(kSmallBlockBytes)),
               HasSubstr("dataset 0, subpartition 0: attachment 1 twice"));
 }
 
 TEST_F(ServingConnectionTest, LogsHowMuchCreditWasTooMuch) {
   auto partition = this->partition();
-  say(hello() + attach(512));
+  say(hello() + attach(kSmallBlockBytes));
   partition->broadcast_event(ElementKind::kWatermark, "12345678");
   executor_.run_ready();
-  EXPECT_THAT(why_refused(credit(100)),
-              HasSubstr("dataset 0, subpartition 0: producer 0: 100 bytes of credit more make 612, "
-                        "and at most 512 are possible"));
+  EXPECT_THAT(
+      why_refused(credit(100)),
+      HasSubstr("dataset 0, subpartition 0: producer 0: 100 bytes of credit more make 1124, "
+                "and at most 1024 are possible"));
   partition->release();
 }
 
@@ -448,7 +449,7 @@ TEST_F(ServingConnectionTest, LogsNothingOfAConnectionThatIsClosed) {
 }
 
 TEST_F(ServingConnectionTest, ClosesWhenHelloDoesNotComeFirst) {
-  say(attach(512));
+  say(attach(kSmallBlockBytes));
   EXPECT_TRUE(consumer_->closed);
 }
 

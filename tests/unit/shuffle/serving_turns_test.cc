@@ -7,6 +7,7 @@
 #include "shuffle/pipelined_partition.h"
 #include "shuffle/segment_pool.h"
 #include "shuffle/serving_connection.h"
+#include "tests/unit/shuffle/counting_reader.h"
 
 namespace freshet {
 namespace {
@@ -158,7 +159,7 @@ TEST_F(ServingTurnsTest, ThinChannelWaitsForOneTurnOfAFatOneAndNoMore) {
 }
 
 TEST_F(ServingTurnsTest, SpareCreditIsKeptWhenItIsNeededBeforeItWasGivenBack) {
-  attach(1, 512);
+  attach(1, kSmallBlockBytes);
   const auto confirm_all = [&] {
     while (connection_->under_way()) connection_->confirm();
   };
@@ -209,37 +210,6 @@ TEST_F(ServingTurnsTest, AFlushOfManyChannelsIsOneSendWhenNoneIsUnderWay) {
   EXPECT_EQ(connection_->sends[0].frames.size(), kConsumers);
 }
 
-/// Counts what it is told, and takes everything when asked to.
-class CountingReader final : public ChannelReader {
- public:
-  explicit CountingReader(uint32_t subpartition) {
-    attachment_.subpartition = subpartition;
-    attachment_.consumer = AttemptId{{}, SubtaskId{VertexId{1}, subpartition}, 0};
-    attachment_.producers = {{{0, 1}, 0}};
-  }
-  const Attachment& attachment() const override { return attachment_; }
-  void on_ready(const ReaderCall& call) override {
-    ++told;
-    partition_ = call.partition;
-    channel_ = call.channel;
-  }
-  void on_ended(uint32_t) override {}
-  void on_lost(ProducerSpan, const Status&) override {}
-
-  size_t take_all() {
-    std::vector<Buffer> buffers;
-    EXPECT_FALSE(partition_->take(channel_, this, UINT64_MAX, UINT64_MAX, &buffers).more);
-    return buffers.size();
-  }
-
-  uint64_t told = 0;
-
- private:
-  Attachment attachment_;
-  std::shared_ptr<PartitionQueues> partition_;
-  QueuedChannel* channel_ = nullptr;
-};
-
 TEST_F(ServingTurnsTest, ReaderIsToldOncePerTransitionFromNothingToSomething) {
   const auto reader = std::make_shared<CountingReader>(kBusy);
   ASSERT_TRUE(index_->attach(reader).ok());
@@ -273,7 +243,7 @@ TEST_F(ServingTurnsTest, IdleChannelsCostNothingAtTheFlushesOfABusyOne) {
       write(kBusy, 50);
       partition_->flush();
       while (connection_->under_way()) connection_->confirm();
-      EXPECT_EQ(pool_->total_bytes() - pool_->free_bytes(), kLargeBlockBytes);  // Of the busy one.
+      EXPECT_LE(pool_->total_bytes() - pool_->free_bytes(), kLargeBlockBytes);  // Of the busy one.
     }
     EXPECT_EQ(closed_buffers_, 500u);
     for (const Send& sent : connection_->sends) {
@@ -286,6 +256,7 @@ TEST_F(ServingTurnsTest, IdleChannelsCostNothingAtTheFlushesOfABusyOne) {
   }
   partition_->flush();
   partition_->flush();
+  partition_->end_step();
   EXPECT_FALSE(partition_->wants_flush());
   EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
   EXPECT_EQ(partition_->positions().size(), kConsumers);

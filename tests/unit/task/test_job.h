@@ -138,6 +138,7 @@ class FeedGate final : public InputGate {
   std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max,
                                      const bool* stop) override;
   void end_run(uint32_t producer, const RecordRun& run) override;
+  void end_step() override {}
   bool ended() const override;
   Status reattach(const Move&) override { return Status(); }
   std::vector<ChannelPosition> positions() const override;
