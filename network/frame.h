@@ -18,7 +18,7 @@ namespace freshet {
 //   header := u32 payload_bytes      at most kFramePayloadBytesMax
 //             u8  kind               FrameKind
 //             u8  flags              kFrame... bits, no others
-//             u16 block_class        size charged against credit, in units of 512 bytes
+//             u16 block_class        size charged against credit, in units of 1024 bytes
 //             u32 attachment         id given by the consumer; names gate and producing TaskManager
 //             u32 producer           subtask index of the producer in its dataset
 //             u32 producer_attempt

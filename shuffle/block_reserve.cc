@@ -6,6 +6,7 @@ namespace freshet {
 
 BlockRef BlockReserve::take() {
   if (next_ == end_) {
+    if (!may_take_many()) return Block::allocate(*pool_, kSmallBlockBytes, account_);
     next_ = 0;
     end_ = pool_->allocate(kSmallBlockBytes, blocks_);
     if (end_ == 0) return Block::allocate(*pool_, kSmallBlockBytes, account_);
@@ -15,6 +16,11 @@ BlockRef BlockReserve::take() {
   Block* const block = blocks_[next_++];
   if (account_) block->note_charge(account_.get(), kSmallBlockBytes);
   return BlockRef::first_of(block);
+}
+
+bool BlockReserve::may_take_many() const {
+  return !account_ ||
+         account_->held_bytes() + kTogether * kSmallBlockBytes < account_->budget_bytes();
 }
 
 void BlockReserve::give_back() {

@@ -23,13 +23,18 @@ class BlockReserve {
   BlockReserve(const BlockReserve&) = delete;
   BlockReserve& operator=(const BlockReserve&) = delete;
 
-  /// One of kSmallBlockBytes; from the heap when the pool is empty.
+  /// One of kSmallBlockBytes; from the heap when the pool is empty. By itself when little of the
+  /// budget is left.
   BlockRef take();
 
   void give_back();
 
  private:
   static constexpr size_t kTogether = 32;
+
+  /// Not the last of the budget.
+  bool may_take_many() const;
+
   static constexpr size_t kAhead = 8;
 
   const std::shared_ptr<SegmentPool> pool_;

@@ -81,14 +81,14 @@ Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer) {
 void BufferQueue::push_more(Buffer buffer) {
   if (!more_) more_ = std::make_unique<More>();
   more_->buffers.push_back(std::move(buffer));
-  ++more_count_;
+  ++count_;
 }
 
 void BufferQueue::next() {
   std::vector<Buffer>& buffers = more_->buffers;
   size_t& begin = more_->begin;
-  front_ = std::move(buffers[begin++]);
-  if (--more_count_ == 0) {
+  first_[1] = std::move(buffers[begin++]);
+  if (begin == buffers.size()) {
     buffers.clear();
     begin = 0;
   } else if (begin >= 64 && begin * 2 >= buffers.size()) {
@@ -98,22 +98,22 @@ void BufferQueue::next() {
 }
 
 void BufferQueue::push_front(Buffer buffer) {
-  std::swap(front_, buffer);
-  if (!buffer.block) return;
+  Buffer second = std::exchange(first_[0], std::move(buffer));
+  Buffer third = std::exchange(first_[1], std::move(second));
+  if (count_++ < kInPlace) return;
   if (!more_) more_ = std::make_unique<More>();
-  ++more_count_;
   if (more_->begin > 0) {
-    more_->buffers[--more_->begin] = std::move(buffer);
+    more_->buffers[--more_->begin] = std::move(third);
   } else {
-    more_->buffers.insert(more_->buffers.begin(), std::move(buffer));
+    more_->buffers.insert(more_->buffers.begin(), std::move(third));
   }
 }
 
 Buffer BufferQueue::pop_back() {
-  if (!has_more()) return std::exchange(front_, Buffer());
+  if (count_ <= kInPlace) return std::exchange(first_[--count_], Buffer());
   Buffer buffer = std::move(more_->buffers.back());
   more_->buffers.pop_back();
-  if (--more_count_ == 0) *more_ = More();
+  if (--count_ == kInPlace) *more_ = More();
   return buffer;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,21 +66,22 @@ void cut_before(uint64_t element, uint32_t fixed_record_size, Buffer* buffer);
 /// element may go on in the rest. Their hash is not known: 0. Not of events.
 Buffer split_off(uint32_t bytes, uint32_t fixed_record_size, Buffer* buffer);
 
-/// First in, first out. The first is in place: with very many queues, of which nearly all hold one
-/// buffer at most, what is elsewhere would cost a wait for memory.
+/// First in, first out. The first two are in place: with very many queues, of which most hold no
+/// more, what is elsewhere would cost a wait for memory.
 class BufferQueue {
  public:
-  bool empty() const { return !front_.block; }
-  size_t size() const { return empty() ? 0 : 1 + more_count_; }
-  const Buffer& front() const { return front_; }
-  Buffer& front() { return front_; }
-  const Buffer& back() const { return has_more() ? more_->buffers.back() : front_; }
-  Buffer& back() { return has_more() ? more_->buffers.back() : front_; }
+  bool empty() const { return count_ == 0; }
+  size_t size() const { return count_; }
+  const Buffer& front() const { return first_[0]; }
+  Buffer& front() { return first_[0]; }
+  const Buffer& back() const {
+    return count_ > kInPlace ? more_->buffers.back() : first_[count_ - 1];
+  }
+  Buffer& back() { return count_ > kInPlace ? more_->buffers.back() : first_[count_ - 1]; }
 
-  /// Has a block, as all that are pushed.
   void push(Buffer buffer) {
-    if (empty()) {
-      front_ = std::move(buffer);
+    if (count_ < kInPlace) {
+      first_[count_++] = std::move(buffer);
     } else {
       push_more(std::move(buffer));
     }
@@ -88,8 +90,8 @@ class BufferQueue {
   void push_front(Buffer buffer);
 
   Buffer pop() {
-    Buffer buffer = std::move(front_);
-    if (has_more()) next();
+    Buffer buffer = std::exchange(first_[0], std::move(first_[1]));
+    if (count_-- > kInPlace) next();
     return buffer;
   }
 
@@ -119,28 +121,28 @@ class BufferQueue {
   }
 
  private:
+  static constexpr uint32_t kInPlace = 2;
   struct More {
     std::vector<Buffer> buffers;  // From `begin` on.
     size_t begin = 0;
   };
 
-  bool has_more() const { return more_count_ != 0; }
   /// As long as `visit(buffer)` is true; true if it always was.
   template <class Visit>
   bool each(Visit&& visit) const {
-    if (empty()) return true;
-    if (!visit(front_)) return false;
-    if (!has_more()) return true;
+    if (!std::all_of(first_.begin(), first_.begin() + std::min(count_, kInPlace), visit))
+      return false;
+    if (count_ <= kInPlace) return true;
     return std::all_of(more_->buffers.begin() + static_cast<std::ptrdiff_t>(more_->begin),
                        more_->buffers.end(), visit);
   }
   void push_more(Buffer buffer);
-  /// The first one of `more_` becomes the front.
+  /// The first one of `more_` becomes the second.
   void next();
 
-  Buffer front_;  // Without a block: the queue is empty.
-  std::unique_ptr<More> more_;
-  uint32_t more_count_ = 0;  // Of more_, which is not looked at while there are none.
+  std::array<Buffer, kInPlace> first_;
+  std::unique_ptr<More> more_;  // The rest; not looked at while there is none.
+  uint32_t count_ = 0;
 };
 
 }  // namespace freshet

@@ -66,6 +66,7 @@ void ChannelWriter::open_block() {
                ? shared_.reserve.take()
                : Block::allocate(*shared_.pool, block_bytes_, shared_.account);
   shared_.open_bytes += block_bytes_;
+  shared_.open_large += block_bytes_ > kSmallBlockBytes;
   open_.cursor = block_->data();
   // Hashing looks at every record.
   open_.end = open_.cursor + (shared_.hash ? 0 : block_->capacity());
@@ -102,6 +103,7 @@ void ChannelWriter::cut(ConstBlockRef block, uint8_t more_flags, uint64_t hash) 
 void ChannelWriter::close_block(uint8_t more_flags, uint64_t hash) {
   block_->hand_over();
   shared_.open_bytes -= block_->capacity();
+  shared_.open_large -= block_->capacity() > kSmallBlockBytes;
   if (used() != 0) cut(std::move(block_), more_flags, hash);
   block_ = nullptr;
   open_.cursor = open_.end = nullptr;

@@ -32,6 +32,7 @@ class ChannelWriter {
     uint64_t records = 0;             // In these buffers, with the bytes they take.
     uint64_t bytes = 0;
     uint64_t open_bytes = 0;  // Of all open blocks.
+    uint64_t open_large = 0;  // How many of them are not small.
     uint32_t step = 1;        // Of the task, in which all is written now.
     /// The largest block that each channel may have, in this step.
     uint32_t fair_block_bytes();
@@ -61,7 +62,8 @@ class ChannelWriter {
   /// Puts the event behind all that was written. `event` holds u8 kind, fields.
   void append_event(ElementKind kind, const ConstBlockRef& event, uint32_t size);
 
-  /// Cuts off what was written since. Without anything the block goes: the channel is idle.
+  /// Cuts off what was written since. Without anything the block goes, unless something of it
+  /// waits: the channel is idle.
   void flush();
   /// The same, and the block goes in any case.
   void close();

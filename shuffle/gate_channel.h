@@ -97,7 +97,7 @@ class alignas(64) GateChannel {
 
   const Buffer& current() const { return queue_.front(); }
 
-  static constexpr size_t kVisitedBytes = 192;
+  static constexpr size_t kVisitedBytes = 256;
 
   // Each visit needs what comes first, kVisitedBytes of it: with very many channels it waits for
   // each cache line.

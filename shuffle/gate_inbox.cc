@@ -77,25 +77,27 @@ Status GateInbox::breach(const Source& source, uint32_t producer, const std::str
                                what));
 }
 
-BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header,
-                              BlockReserve* reserve) const {
+BlockRef GateInbox::block_for(const Source& source, const FrameHeader& header) const {
   if (header.kind != FrameKind::kData) return nullptr;
   const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr || range->attempt != header.producer_attempt) return nullptr;
   if (!check_data(header, header.payload_bytes).ok()) return nullptr;
-  const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
-  if (charge == kSmallBlockBytes) return reserve->take();
-  return Block::allocate(*options_.pool, charge, nullptr);
+  return Block::allocate(*options_.pool, header.block_class * kFrameCreditUnitBytes, nullptr);
 }
 
-Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payload,
-                              BlockRef block) const {
+Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payload, BlockRef block,
+                              BlockReserve* reserve) const {
   const bool event = header.kind == FrameKind::kEvent;
   const auto size = static_cast<uint32_t>(payload.size());
   if (!block) {
     const uint32_t charge = header.block_class * kFrameCreditUnitBytes;
-    block =
-        event ? Block::on_heap(size, nullptr, 0) : Block::allocate(*options_.pool, charge, nullptr);
+    if (event) {
+      block = Block::on_heap(size, nullptr, 0);
+    } else if (reserve != nullptr && charge == kSmallBlockBytes) {
+      block = reserve->take();
+    } else {
+      block = Block::allocate(*options_.pool, charge, nullptr);
+    }
     std::memcpy(block->data(), payload.data(), payload.size());
   }
   Buffer buffer(std::move(block), size);
@@ -109,13 +111,14 @@ Buffer GateInbox::make_buffer(const FrameHeader& header, std::string_view payloa
 }
 
 Status GateInbox::on_frame(const Source& source, const FrameHeader& header,
-                           std::string_view payload, FrameOutcome* outcome, BlockRef placed) {
-  Status status = let_in(source, header, payload, outcome, std::move(placed));
+                           std::string_view payload, FrameOutcome* outcome, BlockRef placed,
+                           BlockReserve* reserve) {
+  Status status = let_in(source, header, payload, outcome, std::move(placed), reserve);
   return status.ok() ? status : breach(source, header.producer, status.message());
 }
 
 Status GateInbox::let_in(const Source& source, const FrameHeader& header, std::string_view payload,
-                         FrameOutcome* outcome, BlockRef placed) {
+                         FrameOutcome* outcome, BlockRef placed, BlockReserve* reserve) {
   const AttachedProducers* range = source.attachment.find(header.producer);
   if (range == nullptr) return data_loss("a frame of a producer that was not asked for");
   RETURN_IF_ERROR(check_shape(header, payload));
@@ -124,7 +127,7 @@ Status GateInbox::let_in(const Source& source, const FrameHeader& header, std::s
     return Status();
   }
   // What is not accepted is dropped after the lock.
-  Buffer buffer = make_buffer(header, payload, std::move(placed));
+  Buffer buffer = make_buffer(header, payload, std::move(placed), reserve);
   MutexLock lock(mutex_);
   if (closed_ || !owns(source, header.producer)) return Status();
   bool accepted = false;

@@ -79,11 +79,13 @@ class GateInbox {
     bool wake = false;            // The task is to be woken, by wake().
   };
   /// A data or event frame. `placed`: what block_for() gave for it, with the payload; or null.
+  /// A copy goes to a block of `reserve` (may be null) if it is small.
   Status on_frame(const Source& source, const FrameHeader& header, std::string_view payload,
-                  FrameOutcome* outcome, BlockRef placed = nullptr);
+                  FrameOutcome* outcome, BlockRef placed = nullptr,
+                  BlockReserve* reserve = nullptr);
   /// A block for a payload of data that is still on its way. Null when its header is enough to know
-  /// that it will not be taken. Small ones come from `reserve`.
-  BlockRef block_for(const Source& source, const FrameHeader& header, BlockReserve* reserve) const;
+  /// that it will not be taken.
+  BlockRef block_for(const Source& source, const FrameHeader& header) const;
   /// After the last of several frames.
   void wake() const { wake_if(true); }
   /// More waits in a channel than its credit lets through. What it gets for that, at once, is 0 or
@@ -165,7 +167,7 @@ class GateInbox {
   /// Which rule of the protocol was broken, and by whom.
   Status breach(const Source& source, uint32_t producer, const std::string& what) const;
   Status let_in(const Source& source, const FrameHeader& header, std::string_view payload,
-                FrameOutcome* outcome, BlockRef placed);
+                FrameOutcome* outcome, BlockRef placed, BlockReserve* reserve);
   /// Of an execution that is not wanted (any more): dropped.
   void note_other_attempt(const Source& source, const FrameHeader& header, AttemptNumber wanted);
   Status admit(const Source& source, const FrameHeader& header, uint32_t* returned_bytes,
@@ -203,7 +205,8 @@ class GateInbox {
   void report(const Source& source, const std::vector<ProducerSpan>& lost,
               const Status& cause) const;
   /// In `block`, or in a copy when that is null.
-  Buffer make_buffer(const FrameHeader& header, std::string_view payload, BlockRef block) const;
+  Buffer make_buffer(const FrameHeader& header, std::string_view payload, BlockRef block,
+                     BlockReserve* reserve) const;
   /// Under the lock: true when the task must be woken after it.
   bool note_arrival() REQUIRES(mutex_);
   void wake_if(bool needed) const;

@@ -16,8 +16,8 @@
 
 namespace freshet {
 
-/// One channel of a partition, and what waits in it. Lives as long as the partition. Two cache
-/// lines, because with very many channels each visit waits for both.
+/// One channel of a partition, and what waits in it. Lives as long as the partition. Three cache
+/// lines, because with very many channels each visit waits for each of them.
 struct alignas(64) QueuedChannel {
   /// The largest block its reader takes; kSmallBlockBytes while it has none.
   std::atomic<uint32_t> block_bytes_max{kSmallBlockBytes};

@@ -222,7 +222,7 @@ Status PeerConnection::on_credit_back(std::string_view payload) {
 char* PeerConnection::place_for(const FrameHeader& header) {
   const Result<const Attached*> attached = find(header.attachment);
   if (!attached.ok() || *attached == nullptr) return nullptr;
-  placed_ = (*attached)->inbox->block_for(*(*attached)->source, header, &reserve_);
+  placed_ = (*attached)->inbox->block_for(*(*attached)->source, header);
   return placed_ ? placed_->data() : nullptr;
 }
 
@@ -237,8 +237,8 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
     case FrameKind::kData:
     case FrameKind::kEvent: {
       GateInbox::FrameOutcome outcome;
-      RETURN_IF_ERROR(
-          attached.inbox->on_frame(*attached.source, header, payload, &outcome, std::move(placed)));
+      RETURN_IF_ERROR(attached.inbox->on_frame(*attached.source, header, payload, &outcome,
+                                               std::move(placed), &reserve_));
       if (outcome.wake) woken_.push_back(attached.inbox);
       if (outcome.returned_bytes == 0) return Status();
       MutexLock lock(mutex_);

@@ -48,8 +48,12 @@ void GateReader::add(uint32_t producer, Buffer buffer) {
 bool GateReader::absorb() {
   if (!options_.inbox->has_arrivals()) return false;
   options_.inbox->take(&arrivals_);
-  for (GateInbox::Arrived& arrived : arrivals_.buffers)
+  for (size_t i = 0; i < arrivals_.buffers.size(); ++i) {
+    if (i + kPrefetchDistance < arrivals_.buffers.size())
+      prefetch_channel(arrivals_.buffers[i + kPrefetchDistance].producer);
+    GateInbox::Arrived& arrived = arrivals_.buffers[i];
     add(arrived.producer, std::move(arrived.buffer));
+  }
   take_all_local();
   for (const ProducerSpan& span : arrivals_.ended) add_ended(span);
   if (arrivals_.credit_to_grant) grant_credit();
@@ -65,7 +69,7 @@ void GateReader::take_all_local() {
       const GateInbox::ReadyChannel& soon = ready[i + kPrefetchDistance];
       prefetch_bytes(soon.channel, sizeof(QueuedChannel));
       soon.partition->prefetch();
-      if (const GateChannel* to = channels_.find(soon.producer)) to->prefetch_state();
+      prefetch_channel(soon.producer);
     }
     take_local(ready[i]);
     ready[i].partition = nullptr;  // While it is here.

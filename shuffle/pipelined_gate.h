@@ -37,7 +37,7 @@ class GateReader {
   std::optional<Element> take_from(uint32_t producer);
   std::optional<RecordRun> begin_run(uint32_t producer, uint32_t records_max, const bool* stop);
   void end_run(uint32_t producer, const RecordRun& run);
-  /// Before the task waits: nobody waits for what it is done with.
+  /// Before the task waits or gives up its thread: nobody waits for what it is done with.
   void rest();
   bool ended();
   std::vector<ChannelPosition> positions() const;
@@ -50,6 +50,9 @@ class GateReader {
  private:
   GateChannel& channel(uint32_t producer);
   bool absorb();
+  [[gnu::always_inline]] void prefetch_channel(uint32_t producer) const {
+    if (const GateChannel* to = channels_.find(producer)) to->prefetch_state();
+  }
   void take_all_local();
   void take_local(const GateInbox::ReadyChannel& ready);
   void add(uint32_t producer, Buffer buffer);

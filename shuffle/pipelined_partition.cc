@@ -8,7 +8,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
-#include "shuffle/prefetch.h"
 
 namespace freshet {
 
@@ -16,7 +15,7 @@ namespace {
 
 // Memory of one queued event in one channel, about.
 constexpr uint64_t kEventChargeBytes = 64;
-constexpr uint32_t kChannelsAhead = 4;
+constexpr uint32_t kChannelsAhead = 8;
 constexpr uint64_t kPayBackBytes = 1u << 20;  // At once.
 // Of closed buffers: a large one goes at once, small ones together.
 constexpr uint64_t kHandedOverBytes = kLargeBlockBytes / 2;
@@ -68,15 +67,10 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
   return make_channel(subpartition);
 }
 
-void PipelinedPartition::prefetch_channel(uint32_t subpartition) const {
-  if (subpartition >= subpartitions_) return;
-  if (const ChannelWriter* writer = channels_.find(subpartition))
-    prefetch_bytes(writer, sizeof(*writer));
-}
-
 ChannelWriter& PipelinedPartition::make_channel(uint32_t subpartition) {
   CHECK(!to_all_ || subpartition == 0);
   ++shared_.channels;  // See ChannelWriter::block_bytes_max.
+  shared_.fair_in_step = shared_.step - 1;
   account_->raise_budget(shared_.channels * 2 * kSmallBlockBytes);
   PartitionQueues::Channel* const queue = context_.index->create_channel(queues_, subpartition);
   if (to_all_) {
@@ -106,8 +100,8 @@ void PipelinedPartition::note_space() {
   if (available()) [[likely]]
     return;
   // What is wanted back must be given away first.
-  hand_over();
   shared_.reserve.give_back();
+  hand_over();
   if (full_ != nullptr && !available()) *full_ = true;
 }
 
@@ -231,7 +225,7 @@ void PipelinedPartition::spill() {
 void PipelinedPartition::close_large_blocks() {
   // The budget may have become less since they were opened; what they hold alone nobody would give
   // back.
-  if (shared_.open_bytes < account_->budget_bytes() / 2) return;
+  if (shared_.open_large == 0 || shared_.open_bytes < account_->budget_bytes() / 2) return;
   ++shared_.step;  // What was fair may not be any more.
   for (ChannelWriter* writer : open_channels_) writer->close_if_too_large();
   hand_over();
@@ -275,6 +269,7 @@ Status PipelinedPartition::bring_back(uint64_t* bytes) {
 void PipelinedPartition::end_of_data() {
   if (ended_) return;
   close_blocks();
+  shared_.reserve.give_back();
   ended_ = true;
   if (!spill_) announce_end();
 }

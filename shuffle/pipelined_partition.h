@@ -6,6 +6,7 @@
 
 #include "shuffle/channel_writer.h"
 #include "shuffle/dataset_index.h"
+#include "shuffle/prefetch.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_file.h"
 
@@ -58,7 +59,11 @@ class PipelinedPartition final : public ResultPartition {
 
  private:
   ChannelWriter& channel(uint32_t subpartition);
-  void prefetch_channel(uint32_t subpartition) const;
+  [[gnu::always_inline]] void prefetch_channel(uint32_t subpartition) const {
+    if (subpartition >= subpartitions_) return;
+    if (const ChannelWriter* writer = channels_.find(subpartition))
+      prefetch_bytes(writer, sizeof(*writer));
+  }
   ChannelWriter& make_channel(uint32_t subpartition);
   /// How many consumers get what one writer writes.
   uint64_t copies() const { return to_all_ ? subpartitions_ : 1; }

@@ -107,7 +107,7 @@ class ResultPartition : public RecordOutput {
   virtual void end_step() = 0;
 
   /// Hands over what was written since the last flush. Visits only channels with memory; those in
-  /// which nothing was written since give it back.
+  /// which nothing was written since give it back, unless it waits to be taken.
   virtual void flush() = 0;
   /// The same but for channels of which something was handed over in this step: what is left of
   /// those is as new as the step, and may wait for the next time.

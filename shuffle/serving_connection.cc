@@ -5,14 +5,12 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "shuffle/prefetch.h"
 
 namespace freshet {
 
 namespace {
 
 constexpr uint64_t kTurnBytes = kLargeBlockBytes;
-constexpr size_t kTurnsAhead = 6;
 constexpr size_t kTurnsMax = 64;  // Taken from the queue at once.
 
 /// Takes as long whatever the difference.
@@ -364,16 +362,6 @@ void ServingConnection::begin_turns() {
     channel->in_turn = true;
     turns_.push_back(Turn{channel, channel->credit_bytes, false, {}});
   }
-}
-
-void ServingConnection::prefetch_turns_behind(size_t index) const {
-  // A channel's state, and then what that points to.
-  if (index + 2 * kTurnsAhead < turns_.size())
-    prefetch_bytes(turns_[index + 2 * kTurnsAhead].channel, sizeof(Channel));
-  if (index + kTurnsAhead >= turns_.size()) return;
-  const Channel& soon = *turns_[index + kTurnsAhead].channel;
-  prefetch_bytes(soon.queue, sizeof(QueuedChannel));
-  soon.partition->prefetch();
 }
 
 void ServingConnection::take_turn(Turn* turn) {

@@ -15,6 +15,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/dataset_index.h"
+#include "shuffle/prefetch.h"
 #include "shuffle/send_batch.h"
 
 namespace freshet {
@@ -79,6 +80,7 @@ class ServingConnection final : public ConnectionHandler,
     bool done = false;
     PartitionQueues::Taken taken;
   };
+  static constexpr size_t kTurnsAhead = 6;
   /// What is dropped once no lock is held.
   using Dropped = std::vector<std::unique_ptr<Channel>>;
 
@@ -103,7 +105,15 @@ class ServingConnection final : public ConnectionHandler,
   /// Of the one that `credit` names; null when there is none, or none any more.
   Channel* find_channel(const CreditReturn& credit) REQUIRES(mutex_);
   void begin_turns();
-  void prefetch_turns_behind(size_t index) const;
+  /// A channel's state, and what that points to once it is here.
+  [[gnu::always_inline]] void prefetch_turns_behind(size_t index) const {
+    if (index + 2 * kTurnsAhead < turns_.size())
+      prefetch_bytes(turns_[index + 2 * kTurnsAhead].channel, sizeof(Channel));
+    if (index + kTurnsAhead >= turns_.size()) return;
+    const Channel& soon = *turns_[index + kTurnsAhead].channel;
+    prefetch_bytes(soon.queue, sizeof(QueuedChannel));
+    soon.partition->prefetch();
+  }
   void take_turn(Turn* turn);
   void end_turns();
   void end_turn(const Turn& turn) REQUIRES(mutex_);

@@ -43,13 +43,13 @@ struct ConfigKey {
   SETTING(kTaskSlots, "taskmanager.numberOfTaskSlots", "1", integer(1, 65'536), kProcess, \
           "slots that a TaskManager offers") \
   SETTING(kNetworkMemory, "taskmanager.memory.network.size", \
-          "64 mb", bytes(1ull << 20, 1ull << 40), kProcess, \
+          "128 mb", bytes(1ull << 20, 1ull << 40), kProcess, \
           "segment pool of a TaskManager") \
   SETTING(kGateBudget, "taskmanager.network.memory.gate-budget", \
           "4 mb", bytes(64 << 10, 1ull << 40), kProcess, \
           "bytes that may be in flight to one input gate") \
   SETTING(kOverdraft, "taskmanager.network.memory.overdraft-per-partition", \
-          "1 mb", bytes(0, 1ull << 40), kProcess, \
+          "1 mb", bytes(0, 4ull << 30), kProcess, \
           "bytes beyond its share of the pool that an output holds before it goes to a file") \
   SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), kJob, \
           "longest wait of a record in an unfilled buffer, up to 24 h; 0: none") \

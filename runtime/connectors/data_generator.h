@@ -26,8 +26,9 @@ template <class T, class F>
 class GeneratorReader final : public SplitReader {
  public:
   // What is small and has nothing to be destroyed is made many at once.
-  static constexpr bool kTogether =
-      std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && sizeof(T) <= 64;
+  static constexpr bool kTogether = std::is_trivially_copyable_v<T> &&
+                                    std::is_default_constructible_v<T> &&
+                                    std::is_move_assignable_v<T> && sizeof(T) <= 64;
 
   GeneratorReader(F function, double records_per_second)
       : function_(std::move(function)), records_per_second_(records_per_second) {}

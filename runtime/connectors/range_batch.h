@@ -56,12 +56,13 @@ class RangeBatch {
   }
 
   void give(RecordReceiver& to, uint64_t* count) {
-    struct Count {
-      RecordBatch& batch;
-      uint64_t* count;
-      ~Count() { *count += batch.begun; }
-    } counted{batch_, count};  // Also when the receiver throws.
-    to.receive_batch(batch_);
+    try {
+      to.receive_batch(batch_);
+    } catch (...) {
+      *count += batch_.begun - std::min(batch_.begun, 1u);  // Not the one that was refused.
+      throw;
+    }
+    *count += batch_.begun;
   }
 
   std::array<T, kTogether> values_{};

@@ -468,7 +468,9 @@ void StreamTask::end_step_outside() {
       if (partition.wants_flush()) partition.flush();
     } else if (output.timeout_ms != kNeverFlushedByTime) {
       if (flush_due_ && partition.wants_flush()) partition.flush_older();
-      wants_flush = wants_flush || partition.wants_flush();
+      // Who only waited for memory has nothing new for the next time.
+      const bool done = flush_due_ && took_nothing_;
+      wants_flush = wants_flush || (!done && partition.wants_flush());
     }
     partition.end_step();
   }

@@ -119,7 +119,7 @@ std::string text_of(size_t size, uint64_t seed) {
 TEST(CodecChannelBoundaryTest, RecordsAreCutAtEachByteOfABlocksEnd) {
   for (const Course& one : courses()) {
     SCOPED_TRACE(name_of(one));
-    for (const size_t block : {size_t{512}, size_t{4096}, size_t{32768}}) {
+    for (const size_t block : {size_t{1024}, size_t{4096}, size_t{32768}}) {
       // Blocks hold their header too, so the end is looked for in a wide range before it.
       const size_t step = one.timestamps == 2 ? 3 : 1;
       CodecCourse<std::string> course(one);

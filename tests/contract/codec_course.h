@@ -8,8 +8,8 @@
 namespace freshet {
 
 /// When what was written is handed over, which decides the size of the blocks: the first block of
-/// a channel has 512 bytes, the next one after a full one is larger, after one that was handed over
-/// nearly empty smaller.
+/// a channel has 1024 bytes, the next one after a full one is larger, after one that was handed
+/// over nearly empty smaller.
 enum class Flush { kEachRecord, kSome, kFourThousandBytes, kNever };
 
 struct Course {

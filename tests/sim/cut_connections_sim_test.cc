@@ -122,7 +122,8 @@ class CutConnectionsSimTest : public testing::TestWithParam<size_t> {
     uint64_t offset = 0;
     while (run_cut(job, GetParam(), offset, tally) && !HasFailure()) offset += step * kSparse;
     EXPECT_GT(offset, kLeastBytes) << "the job sends too little";
-    EXPECT_GE(tally.restarted * 10, tally.runs * 9) << "cuts did not meet the job";
+    const uint64_t cut = tally.runs - 1;  // Not the last one: so many bytes are never sent.
+    EXPECT_GE(tally.restarted * 10, cut * 9) << "cuts did not meet the job";
     return tally;
   }
 };

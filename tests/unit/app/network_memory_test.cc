@@ -28,7 +28,7 @@ class NetworkMemoryTest : public ::testing::Test {
 TEST_F(NetworkMemoryTest, IsWhatTheSettingsSay) {
   say("MemFree: 1 kB\nMemTotal:       1048576 kB\nMemAvailable: 7 kB\n");
   EXPECT_EQ(machine_memory_bytes(files_), 1ull << 30);
-  EXPECT_EQ(answer({}), "64 4");
+  EXPECT_EQ(answer({}), "128 4");
   EXPECT_EQ(answer({"taskmanager.memory.network.size=1 gb"}), "1024 4");
   EXPECT_EQ(answer({"taskmanager.memory.network.size=512 mb"}, 2), "512 4");
 }
@@ -38,7 +38,7 @@ TEST_F(NetworkMemoryTest, RefusesMoreThanTheMachineHas) {
   EXPECT_EQ(answer({"taskmanager.memory.network.size=1025 mb"}),
             "taskmanager.memory.network.size: '1025 mb' (1074790400 bytes) is more than the memory "
             "of this machine (MemTotal: 1073741824 bytes); set it to a part of what is left beside "
-            "everything else, such as '64 mb'");
+            "everything else, such as '128 mb'");
   EXPECT_NE(answer({"taskmanager.memory.network.size=513 mb"}, 2)
                 .find("'513 mb' (537919488 bytes) for each of 2 TaskManagers is more"),
             std::string::npos);
@@ -54,10 +54,11 @@ TEST_F(NetworkMemoryTest, BelievesTheSettingsWhenTheKernelSaysNothing) {
 
 TEST_F(NetworkMemoryTest, KeepsTheGateBudgetWithinThePool) {
   EXPECT_EQ(answer({"taskmanager.memory.network.size=2 mb"}), "2 2");  // The default gives way.
-  EXPECT_EQ(answer({"taskmanager.network.memory.gate-budget=65 mb"}),
-            "taskmanager.network.memory.gate-budget: '65 mb' is more than "
-            "taskmanager.memory.network.size, which is '64 mb'; set it to at most as much, or that "
-            "to more");
+  EXPECT_EQ(
+      answer({"taskmanager.network.memory.gate-budget=129 mb"}),
+      "taskmanager.network.memory.gate-budget: '129 mb' is more than "
+      "taskmanager.memory.network.size, which is '128 mb'; set it to at most as much, or that "
+      "to more");
 }
 
 }  // namespace

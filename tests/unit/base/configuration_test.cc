@@ -9,7 +9,7 @@ TEST(ConfigurationTest, GivesTheDefaultOfWhatWasNotSet) {
   const Configuration settings;
   EXPECT_EQ(*settings.integer(config::kTaskSlots), 1);
   EXPECT_EQ(*settings.duration(config::kBufferTimeout), 100ms);
-  EXPECT_EQ(*settings.bytes(config::kNetworkMemory), 64ull << 20);
+  EXPECT_EQ(*settings.bytes(config::kNetworkMemory), 128ull << 20);
   EXPECT_FALSE(*settings.boolean(config::kChannelHash));
 }
 

@@ -73,7 +73,8 @@ class GateInboxFixture : public ::testing::Test {
   Status give(const GateInbox::Source& source, const FrameHeader& header,
               const std::string& payload) {
     GateInbox::FrameOutcome outcome;
-    const Status status = inbox_->on_frame(source, header, payload, &outcome);
+    const Status status = inbox_->on_frame(source, header, payload, &outcome, nullptr, &reserve_);
+    reserve_.give_back();
     if (outcome.wake) inbox_->wake();
     returned_at_once_ = outcome.returned_bytes;
     return status;

@@ -24,7 +24,7 @@ TEST_F(GateInboxTest, WakesOncePerChangeFromNothingToSomething) {
 TEST_F(GateInboxTest, TakesAPayloadInTheBlockThatItGave) {
   std::string payload;
   const FrameHeader header = frame(0, 0, 3, &payload);
-  BlockRef block = inbox_->block_for(*source_, header, &reserve_);
+  BlockRef block = inbox_->block_for(*source_, header);
   ASSERT_TRUE(block);
   EXPECT_EQ(block->capacity(), kSmallBlockBytes);
   std::ranges::copy(payload, block->data());
@@ -46,7 +46,7 @@ TEST_F(GateInboxTest, GivesNoBlockForWhatItWillNotTake) {
   const auto given = [&](auto damage) {
     FrameHeader header = good;
     damage(header);
-    return static_cast<bool>(inbox_->block_for(*source_, header, &reserve_));
+    return static_cast<bool>(inbox_->block_for(*source_, header));
   };
   EXPECT_TRUE(given([](FrameHeader&) {}));
   EXPECT_FALSE(given([](FrameHeader& h) { h.producer = 4; }));
@@ -60,13 +60,12 @@ TEST_F(GateInboxTest, GivesNoBlockForWhatItWillNotTake) {
 TEST_F(GateInboxTest, FreesTheBlockOfAPayloadThatItRefuses) {
   std::string payload;
   FrameHeader header = frame(0, 7, 3, &payload);  // A gap.
-  BlockRef block = inbox_->block_for(*source_, header, &reserve_);
+  BlockRef block = inbox_->block_for(*source_, header);
   ASSERT_TRUE(block);
   const std::string_view in_place(block->data(), payload.size());
   GateInbox::FrameOutcome outcome;
   EXPECT_EQ(inbox_->on_frame(*source_, header, in_place, &outcome, std::move(block)).code(),
             StatusCode::kDataLoss);
-  reserve_.give_back();
   EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
 }
 

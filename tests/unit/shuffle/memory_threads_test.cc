@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/random.h"
 #include "runtime/base/thread_executor.h"
+#include "shuffle/block_reserve.h"
 #include "shuffle/memory_account.h"
 #include "shuffle/memory_shares.h"
 #include "shuffle/segment_pool.h"
@@ -70,8 +71,14 @@ class Holder {
           break;
         case 1:
         case 2:
-        case 3:
           write();
+          break;
+        case 3:
+          if (random_->one_in(20)) {
+            write_and_leave();
+          } else {
+            write();
+          }
           break;
         default:
           read();
@@ -116,22 +123,36 @@ class Holder {
     constexpr uint32_t kSizes[] = {kSmallBlockBytes, kMediumBlockBytes, kLargeBlockBytes};
     // Now and then much at once, as of one element.
     for (uint64_t left = random_->one_in(100) ? 200 : 1; left > 0; --left) {
-      BlockRef block = Block::allocate(*memory_.pool, kSizes[random_->below(3)], account_);
-      const char mark = static_cast<char>(random_->next());
-      block->data()[0] = mark;
-      block->data()[block->capacity() - 1] = mark;
-      overdraft_ += block->is_overdraft();
-      block->hand_over();
-      ++blocks_written_;
-      memory_.exchange.put(std::move(block));
+      give_away(Block::allocate(*memory_.pool, kSizes[random_->below(3)], account_));
     }
+  }
+
+  /// What another one wrote who goes before it is read; the last block ends its account.
+  void write_and_leave() {
+    const auto account = std::make_shared<MemoryAccount>(kClaim, memory_.shares, [] {});
+    {
+      BlockReserve reserve(memory_.pool, account);
+      for (uint64_t left = random_->below(40); left > 0; --left) give_away(reserve.take());
+    }
+    (void)account->available();
+    account->close();
+  }
+
+  void give_away(BlockRef block) {
+    const char mark = static_cast<char>(random_->next());
+    block->data()[0] = mark;
+    block->data()[block->capacity() - 1] = mark;
+    overdraft_ += block->is_overdraft();
+    block->hand_over();
+    ++blocks_written_;
+    memory_.exchange.put(std::move(block));
   }
 
   bool read() {
     ConstBlockRef block = memory_.exchange.take();
     if (!block) return false;
     wrong_bytes_ += block->data()[0] != block->data()[block->capacity() - 1];
-    if (copies_.size() > 20) copies_.clear();
+    if (copies_.size() > 20) Block::let_go_all(&copies_);
     if (random_->one_in(4)) copies_.push_back(block);
     if (random_->one_in(8)) memory_.exchange.put(block);  // For somebody else, too.
     return true;
