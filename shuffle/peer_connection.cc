@@ -260,6 +260,11 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
 }
 
 void PeerConnection::on_closed(const Status& why) {
+  // Perhaps no gate is left to say so.
+  if (why.code() == StatusCode::kDataLoss) {
+    LOG_WARN("data_from_peer_refused",
+             {{"task_manager", to_string(options_.peer)}, {"cause", why}});
+  }
   routes_.clear();
   placed_ = nullptr;
   lose(why.ok() ? unavailable("the peer closed the connection") : why);

@@ -89,9 +89,7 @@ std::optional<Duration> StreamTask::flush_interval() const {
   std::optional<Duration> least;
   for (const Output& output : outputs_) {
     if (output.flush_every_step || output.timeout_ms == kNeverFlushedByTime) continue;
-    const Duration timeout =
-        std::chrono::milliseconds(std::min(output.timeout_ms, kBufferTimeoutMsMax));
-    if (!least || timeout < *least) least = timeout;
+    if (!least || output.timeout() < *least) least = output.timeout();
   }
   return least;
 }
@@ -461,15 +459,18 @@ bool StreamTask::fail_by_status() {
 
 void StreamTask::end_step_outside() {
   for (Input& input : inputs_) input.gate->end_step();
+  const TimePoint now = flush_due_ ? environment_.clock.now() : TimePoint{};
+  const Duration interval = flush_due_ ? flush_interval().value_or(Duration{}) : Duration{};
   bool wants_flush = false;
   for (Output& output : outputs_) {
     ResultPartition& partition = *output.partition;
     if (output.flush_every_step) {
       if (partition.wants_flush()) partition.flush();
     } else if (output.timeout_ms != kNeverFlushedByTime) {
-      if (flush_due_ && partition.wants_flush()) partition.flush_older();
+      const bool due = flush_due_ && output.flush_timer.is_due(now, interval, output.timeout());
+      if (due && partition.wants_flush()) partition.flush_older();
       // Who only waited for memory has nothing new for the next time.
-      const bool done = flush_due_ && took_nothing_;
+      const bool done = due && took_nothing_;
       wants_flush = wants_flush || (!done && partition.wants_flush());
     }
     partition.end_step();

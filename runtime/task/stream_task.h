@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -9,9 +10,11 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/faults.h"
+#include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/job_module.h"
 #include "runtime/task/decisions.h"
+#include "runtime/task/flush_timer.h"
 #include "runtime/task/operator_chain.h"
 #include "runtime/task/record_writer.h"
 #include "runtime/task/runnable_task.h"
@@ -97,6 +100,11 @@ class StreamTask final : public RunnableTask {
     std::unique_ptr<RecordWriter> writer;
     uint64_t timeout_ms = 0;
     bool flush_every_step = false;
+    FlushTimer flush_timer;
+
+    Duration timeout() const {
+      return std::chrono::milliseconds(std::min(timeout_ms, kBufferTimeoutMsMax));
+    }
   };
 
   StepResult step_guarded();

@@ -44,14 +44,19 @@ struct Burst {
 
 uint64_t peak_bytes() { return bench::peak_resident_bytes(::getpid()).value(); }
 
-TEST(LargeBurstTest, OneElementThatBecomesAGigabyteTakesTheMemoryOfThePool) {
+/// So many elements become a gigabyte together, on two workers.
+class LargeBurstTest : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(LargeBurstTest, TakesTheMemoryOfThePool) {
+  const int64_t elements = GetParam();
   Burst burst;
   const auto results = std::make_shared<CollectedResults<int64_t>>();
   const auto module = std::make_shared<InProcessModule>("burst", [&](Environment& env) {
-    env.from_source(sequence(0, 0))
+    env.from_source(sequence(1, elements))
         .rebalance()
-        .flat_map([](const int64_t&, Collector<std::string>& out) {
-          for (int64_t i = 0; i < kRecords; ++i) out.collect(std::string(kRecordBytes, 'x'));
+        .flat_map([elements](const int64_t&, Collector<std::string>& out) {
+          for (int64_t i = 0; i < kRecords / elements; ++i)
+            out.collect(std::string(kRecordBytes, 'x'));
         })
         .rebalance()
         .map([&burst](const std::string& record) {
@@ -78,6 +83,8 @@ TEST(LargeBurstTest, OneElementThatBecomesAGigabyteTakesTheMemoryOfThePool) {
   const auto left = cluster.files().list(burst.spill_directory);
   EXPECT_TRUE(!left.ok() || left->empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Elements, LargeBurstTest, ::testing::Values(1, 4));
 
 }  // namespace
 }  // namespace freshet::testing

@@ -160,9 +160,12 @@ class PeerFramesTest : public PeerConnectionTest {
     header.elements_started = 1;
     header.block_class =
         static_cast<uint16_t>(block_bytes_for(header.payload_bytes) / kSmallBlockBytes);
+    return encoded(header) + payload;
+  }
+  static std::string encoded(const FrameHeader& header) {
     std::string bytes(kFrameHeaderBytes, 0);
     header.encode_to(bytes.data());
-    return bytes + payload;
+    return bytes;
   }
   /// As a transport gives them that reads into place.
   Status feed(std::string_view bytes) {
@@ -231,6 +234,21 @@ TEST_F(PeerFramesTest, RefusesAWrongFrameOnceItIsWhole) {
   std::string bytes = frame(7, std::string(20'000, 'x'));  // Element 7 instead of 0.
   ASSERT_TRUE(feed(bytes.substr(0, 5'000)).ok());
   EXPECT_EQ(feed(bytes.substr(5'000)).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(PeerFramesTest, SaysWhichAttachmentDoesNotExist) {
+  FrameHeader header;
+  header.attachment = attachment_ + 70;
+  EXPECT_EQ(
+      feed(encoded(header)).message(),
+      "a frame for attachment " + std::to_string(attachment_ + 70) + ", which does not exist");
+}
+
+TEST_F(PeerFramesTest, SaysWhichKindOfFrameNoProducerSends) {
+  FrameHeader header;
+  header.attachment = attachment_;
+  header.kind = FrameKind::kCredit;
+  EXPECT_EQ(feed(encoded(header)).message(), "a frame of kind credit from a producer");
 }
 
 }  // namespace
