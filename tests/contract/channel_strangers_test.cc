@@ -1,48 +1,13 @@
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 
 #include "network/frame.h"
 #include "tests/contract/channel_rig.h"
+#include "tests/contract/raw_socket.h"
 
 namespace freshet {
 namespace {
 
 constexpr size_t kManyStrangers = 300;
-
-/// A socket of somebody who is not one of us.
-class RawSocket {
- public:
-  explicit RawSocket(const Address& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(address.port);
-    EXPECT_EQ(::inet_pton(AF_INET, address.host.c_str(), &to.sin_addr), 1);
-    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  }
-  ~RawSocket() { ::close(socket_); }
-  RawSocket(const RawSocket&) = delete;
-  RawSocket& operator=(const RawSocket&) = delete;
-
-  void say(std::string_view bytes) {
-    EXPECT_EQ(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-  }
-  /// Waits until the peer ends the connection; it must say nothing.
-  void expect_end() {
-    char byte = 0;
-    EXPECT_LE(::recv(socket_, &byte, 1, 0), 0);
-  }
-  bool has_ended() {
-    char byte = 0;
-    const ssize_t received = ::recv(socket_, &byte, 1, MSG_DONTWAIT);
-    return received == 0 || (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-  }
-
- private:
-  const int socket_;
-};
 
 /// The data port of a TaskManager whose timers never fire.
 class ChannelStrangersTest : public ::testing::Test {
