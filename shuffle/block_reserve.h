@@ -31,11 +31,10 @@ class BlockReserve {
 
  private:
   static constexpr size_t kTogether = 32;
+  static constexpr size_t kAhead = 8;
 
   /// Not the last of the budget.
   bool may_take_many() const;
-
-  static constexpr size_t kAhead = 8;
 
   const std::shared_ptr<SegmentPool> pool_;
   const std::shared_ptr<MemoryAccount> account_;

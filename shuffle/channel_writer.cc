@@ -38,13 +38,12 @@ char* ChannelWriter::put_header(char* out, EpochMillis timestamp, uint64_t paylo
 }
 
 uint32_t ChannelWriter::Shared::fair_block_bytes() {
-  if (fair_in_step != step) {
+  if (fair_bytes == 0) {
     // Open blocks alone must not use up the budget, or nothing would ever be given back.
     const uint64_t share = account->budget_bytes() / (4 * channels);
     fair_bytes = share >= kLargeBlockBytes    ? kLargeBlockBytes
                  : share >= kMediumBlockBytes ? kMediumBlockBytes
                                               : kSmallBlockBytes;
-    fair_in_step = step;
   }
   return fair_bytes;
 }

@@ -34,10 +34,9 @@ class ChannelWriter {
     uint64_t open_bytes = 0;  // Of all open blocks.
     uint64_t open_large = 0;  // How many of them are not small.
     uint32_t step = 1;        // Of the task, in which all is written now.
-    /// The largest block that each channel may have, in this step.
+    /// The largest block that each channel may have.
     uint32_t fair_block_bytes();
-    uint32_t fair_bytes = kSmallBlockBytes;
-    uint32_t fair_in_step = 0;
+    uint32_t fair_bytes = 0;  // 0: to be computed again; at the latest in each step.
     // Those who read what is written to all; null: each channel is for one.
     const std::vector<PartitionQueues::Channel*>* readers = nullptr;
   };

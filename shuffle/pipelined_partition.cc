@@ -70,7 +70,7 @@ ChannelWriter& PipelinedPartition::channel(uint32_t subpartition) {
 ChannelWriter& PipelinedPartition::make_channel(uint32_t subpartition) {
   CHECK(!to_all_ || subpartition == 0);
   ++shared_.channels;  // See ChannelWriter::block_bytes_max.
-  shared_.fair_in_step = shared_.step - 1;
+  shared_.fair_bytes = 0;
   account_->raise_budget(shared_.channels * 2 * kSmallBlockBytes);
   PartitionQueues::Channel* const queue = context_.index->create_channel(queues_, subpartition);
   if (to_all_) {
@@ -147,6 +147,7 @@ void PipelinedPartition::broadcast_event(ElementKind kind, std::string_view payl
 void PipelinedPartition::end_step() {
   hand_over();
   shared_.reserve.give_back();
+  shared_.fair_bytes = 0;
   ++shared_.step;
 }
 
@@ -226,7 +227,7 @@ void PipelinedPartition::close_large_blocks() {
   // The budget may have become less since they were opened; what they hold alone nobody would give
   // back.
   if (shared_.open_large == 0 || shared_.open_bytes < account_->budget_bytes() / 2) return;
-  ++shared_.step;  // What was fair may not be any more.
+  shared_.fair_bytes = 0;
   for (ChannelWriter* writer : open_channels_) writer->close_if_too_large();
   hand_over();
 }

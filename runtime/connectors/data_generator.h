@@ -60,15 +60,16 @@ class GeneratorReader final : public SplitReader {
       });
       if (limiter_) limiter_->take(*count - before);
       return more;
+    } else {
+      for (uint32_t i = 0; i < max_records; i++) {
+        const T record = std::invoke(function_, rest_.first);
+        if (limiter_) limiter_->take(1);
+        to.receive(&record, kNoTimestamp);
+        ++*count;
+        if (rest_.first++ == rest_.last) return false;
+      }
+      return true;
     }
-    for (uint32_t i = 0; i < max_records; i++) {
-      const T record = std::invoke(function_, rest_.first);
-      if (limiter_) limiter_->take(1);
-      to.receive(&record, kNoTimestamp);
-      ++*count;
-      if (rest_.first++ == rest_.last) return false;
-    }
-    return true;
   }
 
  private:
