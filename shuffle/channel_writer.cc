@@ -67,13 +67,17 @@ void ChannelWriter::open_block() {
   shared_.open_bytes += block_bytes_;
   shared_.open_large += block_bytes_ > kSmallBlockBytes;
   open_.cursor = block_->data();
-  // Hashing looks at every record.
-  open_.end = open_.cursor + (shared_.hash ? 0 : block_->capacity());
   open_.records = 0;
   cut_at_ = 0;
   flushes_ = 0;
   flags_ = 0;
   tail_bytes_ = 0;
+  open_in_place();
+}
+
+void ChannelWriter::open_in_place() {
+  // Hashing looks at every record.
+  open_.end = shared_.hash ? open_.cursor : block_->data() + block_->capacity();
 }
 
 void ChannelWriter::cut(ConstBlockRef block, uint8_t more_flags, uint64_t hash) {
@@ -122,7 +126,11 @@ void ChannelWriter::begin_record(EpochMillis timestamp, Encoder* encoder) {
   const bool timed = timestamp != kNoTimestamp;
   if (open_.records != 0 && open_.timestamps != timed) close_block(0, hash_);
   open_.timestamps = timed;
-  if (!block_) open_block();
+  if (block_) {
+    open_in_place();
+  } else {
+    open_block();
+  }
   reserved_ = header_bytes(timestamp);
   const size_t least = reserved_ + std::max<size_t>(shared_.fixed_record_size, 1);
   if (room() < least) {
@@ -224,18 +232,26 @@ void ChannelWriter::append_event(ElementKind kind, const ConstBlockRef& event, u
   shared_.closed.push_back({subpartition_, channel_, std::move(buffer)});
 }
 
+bool ChannelWriter::may_keep() const {
+  // What is owed must come back, and a block that others need room for.
+  return room() != 0 && !block_->is_overdraft() && may_be_as_large(block_->capacity());
+}
+
 void ChannelWriter::flush() {
   if (!block_) return;
-  // What is owed must come back, and a block that others need room for.
-  const bool keep = room() != 0 && !block_->is_overdraft() && may_be_as_large(block_->capacity());
-  // When nothing was written it is for somebody else, and one that is likely to be full before the
-  // next flush would only make one buffer more. But while some of it waits to be taken the memory
-  // is not free anyway, and what is written makes no new buffer.
+  // One that is likely to be full before the next flush would only make one buffer more. But while
+  // some of it waits to be taken the memory is not free anyway, and what is written makes no new
+  // buffer.
   const bool done = used() == 0 || room() < used();
-  if (!keep || (done && block_.is_only_owner())) return close();
+  if (!may_keep() || (done && block_.is_only_owner())) return close();
+  open_.end = open_.cursor;
   if (used() == 0) return;
   ++flushes_;
   cut(block_, 0, hash_);
+}
+
+bool ChannelWriter::may_close_unwritten() const {
+  return !block_ || !may_keep() || block_.is_only_owner();
 }
 
 void ChannelWriter::close_if_too_large() {

@@ -12,6 +12,14 @@
 
 namespace freshet {
 
+/// What flushes have to do with a channel; see FlushLists.
+enum class FlushState : uint8_t {
+  kNothing,  // It has no memory.
+  kWritten,  // Since the last flush.
+  kFlushed,  // Nothing was written since the last flush.
+  kIdle,     // Nor since the one before, and what it wrote waits.
+};
+
 /// Cuts the elements of one channel into buffers: the open block, the numbers, the hash. Buffers go
 /// to a list of the partition, which hands them over. What is flushed is a piece of the open block,
 /// which is written on behind it.
@@ -61,24 +69,26 @@ class ChannelWriter {
   /// Puts the event behind all that was written. `event` holds u8 kind, fields.
   void append_event(ElementKind kind, const ConstBlockRef& event, uint32_t size);
 
-  /// Cuts off what was written since. Without anything the block goes, unless something of it
-  /// waits: the channel is idle.
+  /// Cuts off what was written since. Until begin_record() nothing is written in place then: the
+  /// first record after a flush is seen.
   void flush();
-  /// The same, and the block goes in any case.
+  /// Of a block in which nothing was written since flush(): false while something of it waits, so
+  /// that it is not free anyway and may as well be filled.
+  bool may_close_unwritten() const;
+  /// The same as flush(), and the block goes.
   void close();
   /// The same for a block that is larger than a new one would be.
   void close_if_too_large();
 
   PartitionQueues::Channel* queue() const { return channel_; }
-  bool wants_flush() const { return used() != 0; }
+  bool is_for_all() const { return shared_.readers != nullptr; }
   /// Then nothing is left of what was written before that step.
   bool was_cut_in(uint32_t step) const { return cut_in_step_ == step; }
   bool has_block() const { return static_cast<bool>(block_); }
   uint64_t elements() const { return first_element_ + open_.records; }
   uint64_t hash() const { return hash_; }
 
-  /// Membership in the partition's list of channels with a block.
-  bool listed = false;
+  FlushState flush_state = FlushState::kNothing;
 
  private:
   /// Bytes of the block, and those of them that no buffer has.
@@ -94,6 +104,10 @@ class ChannelWriter {
     return block_bytes == kSmallBlockBytes || block_bytes <= block_bytes_max();
   }
   void open_block();
+  /// From here on records are written in place, without this class.
+  void open_in_place();
+  /// May the block be kept when nothing is left to cut off?
+  bool may_keep() const;
   /// `block`: the open one, or what is left of it when nothing more is written there.
   void cut(ConstBlockRef block, uint8_t more_flags, uint64_t hash);
   void close_block(uint8_t more_flags, uint64_t hash);

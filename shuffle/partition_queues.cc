@@ -124,6 +124,24 @@ void PartitionQueues::add(Channel* channel, Buffer buffer) {
   }
 }
 
+void PartitionQueues::await_drained(const std::vector<Channel*>& channels) {
+  MutexLock lock(mutex_);
+  for (Channel* channel : channels) {
+    channel->awaited = true;
+    if (channel->buffers.empty()) note_drained(channel);
+  }
+}
+
+void PartitionQueues::take_drained(std::vector<Channel*>* channels) {
+  MutexLock lock(mutex_);
+  channels->insert(channels->end(), drained_.begin(), drained_.end());
+  drained_.clear();
+}
+
+void PartitionQueues::note_drained(Channel* channel) {
+  if (std::exchange(channel->awaited, false)) drained_.push_back(channel);
+}
+
 PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelReader* reader,
                                              uint64_t credit_bytes, uint64_t bytes_max,
                                              std::vector<Buffer>* buffers) {
@@ -176,6 +194,8 @@ Buffer PartitionQueues::take_piece(Channel* channel, uint32_t charge) {
 
 Buffer PartitionQueues::give_away(Channel* channel) {
   Buffer buffer = channel->buffers.pop();
+  if (channel->awaited && channel->buffers.empty()) [[unlikely]]
+    note_drained(channel);
   channel->position = buffer.first_element + buffer.elements_started;
   channel->hash = buffer.hash;
   channel->inside_element = (buffer.flags & kFrameEndsIncomplete) != 0;
@@ -227,7 +247,7 @@ PartitionQueues::Channel* PartitionQueues::create_channel(
     uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
     std::vector<ReaderCall>* calls) {
   MutexLock lock(mutex_);
-  Channel& channel = channels_.create(subpartition);
+  Channel& channel = channels_.create(subpartition, subpartition);
   const ChannelPosition start = start_of(subpartition);
   channel.position = start.elements;
   channel.hash = static_cast<uint32_t>(start.hash);

@@ -19,8 +19,11 @@ namespace freshet {
 /// One channel of a partition, and what waits in it. Lives as long as the partition. Three cache
 /// lines, because with very many channels each visit waits for each of them.
 struct alignas(64) QueuedChannel {
+  explicit QueuedChannel(uint32_t of_subpartition) : subpartition(of_subpartition) {}
+
   /// The largest block its reader takes; kSmallBlockBytes while it has none.
   std::atomic<uint32_t> block_bytes_max{kSmallBlockBytes};
+  const uint32_t subpartition;
 
  private:
   friend class PartitionQueues;
@@ -45,7 +48,8 @@ struct alignas(64) QueuedChannel {
   bool skipping = false;        // The reader has what comes next; see skip().
   bool was_read = false;        // It has or had a reader.
   bool end_told = false;
-  BufferQueue buffers;  // Not given away yet.
+  bool awaited = false;  // The producer wants to know when `buffers` is empty.
+  BufferQueue buffers;   // Not given away yet.
 };
 
 /// Something to tell a reader once no lock is held.
@@ -127,6 +131,11 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   /// Only the producer calls it, which owns the partition: the calls do not.
   void push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls);
 
+  /// Each of `channels` will be among those that take_drained() adds, as soon as nothing waits in
+  /// it.
+  void await_drained(const std::vector<Channel*>& channels);
+  void take_drained(std::vector<Channel*>* channels);
+
   /// take() comes soon.
   [[gnu::always_inline]] void prefetch() const {
     __builtin_prefetch(this, 1);
@@ -188,6 +197,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   /// The first buffer, which is given away now: it is retained if it can be.
   Buffer give_away(Channel* channel) REQUIRES(mutex_);
   void retain(const Buffer& buffer, Channel* channel) REQUIRES(mutex_);
+  void note_drained(Channel* channel) REQUIRES(mutex_);
   void give_away_all(Channel* channel, std::vector<Buffer>* dropped) REQUIRES(mutex_);
   void lose_reader(Channel* channel, Status cause, std::vector<ReaderCall>* calls,
                    std::vector<Buffer>* dropped) REQUIRES(mutex_);
@@ -203,6 +213,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
   mutable Mutex mutex_;
   SparseArray<Channel> channels_ GUARDED_BY(mutex_);
+  std::vector<Channel*> drained_ GUARDED_BY(mutex_);  // Those that were awaited.
   uint64_t retained_bytes_ GUARDED_BY(mutex_) = 0;
   bool ended_ GUARDED_BY(mutex_) = false;
 };

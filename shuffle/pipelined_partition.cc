@@ -118,10 +118,7 @@ Encoder& PipelinedPartition::begin_record(uint32_t subpartition, EpochMillis tim
 void PipelinedPartition::end_record() {
   CHECK(current_ != nullptr);
   current_->end_record(timestamp_, encoder_.bytes());
-  if (!current_->listed && current_->has_block()) {
-    current_->listed = true;
-    open_channels_.push_back(current_);
-  }
+  if (current_->has_block()) flush_lists_.note_written(current_);
   current_ = nullptr;
   if (shared_.closed_bytes >= kHandedOverBytes) hand_over();
   note_space();
@@ -153,17 +150,9 @@ void PipelinedPartition::end_step() {
 
 template <class Condition>
 void PipelinedPartition::flush_if(Condition condition) {
-  size_t kept = 0;
-  for (size_t i = 0; i < open_channels_.size(); ++i) {
-    if (i + kChannelsAhead < open_channels_.size())
-      prefetch_bytes(open_channels_[i + kChannelsAhead], sizeof(ChannelWriter));
-    ChannelWriter* const writer = open_channels_[i];
-    if (condition(*writer)) writer->flush();
-    writer->listed = writer->has_block();
-    if (writer->listed) open_channels_[kept++] = writer;
+  flush_lists_.flush(condition, [this] {
     if (shared_.closed_bytes >= kHandedOverBytes) hand_over();
-  }
-  open_channels_.resize(kept);
+  });
   hand_over();
 }
 
@@ -176,11 +165,8 @@ void PipelinedPartition::flush_older() {
 }
 
 void PipelinedPartition::close_blocks() {
-  for (ChannelWriter* writer : open_channels_) {
-    writer->close();
-    writer->listed = false;
-  }
-  open_channels_.clear();
+  channels_.for_each([](uint32_t, ChannelWriter& writer) { writer.close(); });
+  flush_lists_.clear();
   hand_over();
 }
 
@@ -228,7 +214,7 @@ void PipelinedPartition::close_large_blocks() {
   // back.
   if (shared_.open_large == 0 || shared_.open_bytes < account_->budget_bytes() / 2) return;
   shared_.fair_bytes = 0;
-  for (ChannelWriter* writer : open_channels_) writer->close_if_too_large();
+  channels_.for_each([](uint32_t, ChannelWriter& writer) { writer.close_if_too_large(); });
   hand_over();
 }
 
@@ -236,7 +222,7 @@ bool PipelinedPartition::pay_back() {
   if (!spill_) close_large_blocks();
   if (!spill_ || !status_.ok()) return false;
   // What is held is in the queues then, and comes back by itself.
-  if (!open_channels_.empty()) close_blocks();
+  if (shared_.open_bytes != 0) close_blocks();
   uint64_t bytes = 0;
   while (!spill_->empty() && bytes < kPayBackBytes && status_.ok() && account_->available())
     status_ = bring_back(&bytes);
@@ -293,11 +279,11 @@ void PipelinedPartition::release() {
   released_ = true;
   account_->close();
   context_.index->remove_partition(queues_);
+  flush_lists_.clear();
   channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
   shared_.closed.clear();
   shared_.reserve.give_back();
   spill_ = nullptr;
-  open_channels_.clear();
   if (context_.on_release) context_.on_release();
 }
 

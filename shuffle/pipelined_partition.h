@@ -6,6 +6,7 @@
 
 #include "shuffle/channel_writer.h"
 #include "shuffle/dataset_index.h"
+#include "shuffle/flush_lists.h"
 #include "shuffle/prefetch.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_file.h"
@@ -47,7 +48,7 @@ class PipelinedPartition final : public ResultPartition {
   void end_step() override;
   void flush() override;
   void flush_older() override;
-  bool wants_flush() const override { return !open_channels_.empty(); }
+  bool wants_flush() const override { return flush_lists_.wants_flush(); }
   void end_of_data() override;
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return shared_.records * copies(); }
@@ -56,6 +57,8 @@ class PipelinedPartition final : public ResultPartition {
 
   /// What it holds of which budget.
   const MemoryAccount& account() const { return *account_; }
+  /// How many times flushes looked at a channel.
+  uint64_t flush_visits() const { return flush_lists_.visits(); }
 
  private:
   ChannelWriter& channel(uint32_t subpartition);
@@ -87,7 +90,7 @@ class PipelinedPartition final : public ResultPartition {
   const std::shared_ptr<PartitionQueues> queues_;
   ChannelWriter::Shared shared_;
   SparseArray<ChannelWriter> channels_;
-  std::vector<ChannelWriter*> open_channels_;  // Those with a block, and some without.
+  FlushLists flush_lists_{channels_, *queues_};
   std::vector<ReaderCall> calls_;
   bool to_all_ = false;
   std::vector<PartitionQueues::Channel*> all_;         // By subpartition; when written to all.

@@ -36,9 +36,10 @@ struct Burst {
     uint64_t sum = 0;
     for (int i = 0; i < kHashesPerRecord; ++i) sum += hash_bytes(record);
     EXPECT_EQ(sum, kHashesPerRecord * hash_bytes(record));
-    if (taken.fetch_add(1) != kRecords / 4) return;
+    // At times, all may have been paid back.
+    if (taken.fetch_add(1) % (kRecords / 64) != 0) return;
     const auto found = files->list(spill_directory);
-    spilled.store(found.ok() && !found->empty());
+    if (found.ok() && !found->empty()) spilled.store(true);
   }
 };
 
