@@ -7,6 +7,13 @@
 
 namespace freshet {
 
+namespace {
+
+// The pool whose tasks the calling thread steps.
+thread_local const WorkerPool* pool_of_thread = nullptr;
+
+}  // namespace
+
 class WorkerPool::OwnThread {
  public:
   OwnThread(std::shared_ptr<RunnableTask> task, const Clock& clock)
@@ -32,7 +39,8 @@ class WorkerPool::OwnThread {
   ThreadExecutor executor_;  // Last: joined first.
 };
 
-WorkerPool::WorkerPool(size_t threads, const Clock& clock) : clock_(clock) {
+WorkerPool::WorkerPool(size_t threads, const Clock& clock)
+    : clock_(clock), workers_(threads), stepping_(threads) {
   CHECK(threads > 0);
   for (size_t i = 0; i < threads; i++) {
     threads_.push_back(std::make_unique<ThreadExecutor>("worker-" + std::to_string(i), clock));
@@ -45,16 +53,20 @@ WorkerPool::~WorkerPool() { stop(); }
 void WorkerPool::stop() {
   std::map<const RunnableTask*, std::unique_ptr<OwnThread>> own_threads;
   std::deque<std::shared_ptr<RunnableTask>> dropped;
+  std::vector<std::unique_ptr<ThreadExecutor>> stand_ins;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    stand_ins.swap(stand_ins_);
     own_threads.swap(own_threads_);
     dropped.swap(queue_);
   }
   changed_.notify_all();
+  called_.notify_all();
   for (const auto& [task, thread] : own_threads) thread->remove();
   own_threads.clear();
   threads_.clear();
+  stand_ins.clear();
 }
 
 void WorkerPool::add(std::shared_ptr<RunnableTask> task) {
@@ -100,22 +112,67 @@ std::shared_ptr<RunnableTask> WorkerPool::take_next(std::shared_ptr<RunnableTask
   std::unique_lock lock(mutex_);
   if (stopping_) return nullptr;
   if (put_back) {
-    if (queue_.empty()) return put_back;
+    if (queue_.empty() && stepping_ <= workers_) return put_back;
     queue_.push_back(std::move(put_back));
   }
-  while (queue_.empty()) {
+  while (!stopping_ && (queue_.empty() || stepping_ > workers_)) {
     *waited = true;
-    ++sleeping_;
-    changed_.wait(lock);
-    --sleeping_;
-    if (stopping_) return nullptr;
+    if (stepping_ > workers_) {
+      stand_by(lock);
+    } else {
+      ++sleeping_;
+      changed_.wait(lock);
+      --sleeping_;
+    }
   }
+  if (stopping_) return nullptr;
   std::shared_ptr<RunnableTask> task = std::move(queue_.front());
   queue_.pop_front();
   return task;
 }
 
+void WorkerPool::stand_by(std::unique_lock<std::mutex>& lock) {
+  if (sleeping_ > 0 && !queue_.empty()) changed_.notify_one();  // It was woken, or put back.
+  --stepping_;
+  ++standing_by_;
+  called_.wait(lock, [this] { return wanted_ > 0 || stopping_; });
+  if (wanted_ > 0) --wanted_;
+}
+
+void WorkerPool::run_blocking(const std::function<void()>& function) {
+  if (pool_of_thread != this) return function();
+  struct Blocking {
+    explicit Blocking(WorkerPool& pool) : pool(pool) { pool.begin_blocking(); }
+    ~Blocking() { pool.end_blocking(); }
+    WorkerPool& pool;
+  } blocking(*this);
+  function();
+}
+
+void WorkerPool::begin_blocking() {
+  std::lock_guard lock(mutex_);
+  --stepping_;
+  if (stopping_) return;
+  if (standing_by_ > 0) {
+    --standing_by_;
+    ++wanted_;
+    ++stepping_;
+    called_.notify_one();
+  } else if (stand_ins_.size() < kStandInsMax) {
+    ++stepping_;
+    stand_ins_.push_back(
+        std::make_unique<ThreadExecutor>("stand-in-" + std::to_string(stand_ins_.size()), clock_));
+    stand_ins_.back()->post("work", [this] { work(); });
+  }
+}
+
+void WorkerPool::end_blocking() {
+  std::lock_guard lock(mutex_);
+  ++stepping_;
+}
+
 void WorkerPool::work() {
+  pool_of_thread = this;
   std::shared_ptr<RunnableTask> put_back;
   std::optional<TimePoint> end;  // Of the last step.
   while (true) {
