@@ -161,10 +161,10 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
     return invalid_argument(fmt::format("a pool of {} bytes for buffers; at least {} are needed",
                                         options.pool_bytes, kPartitionBytesMin));
   }
-  if (options.files != nullptr) {
+  if (options.spill) {
     // What a process left that was killed.
     RETURN_IF_ERROR(
-        options.files->remove_all(options.spill_directory).with_context("spill directory"));
+        options.spill->files->remove_all(options.spill->directory).with_context("spill directory"));
   }
   auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
   if (Status status = environment->listen(transport); !status.ok())
@@ -220,8 +220,8 @@ Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
     shares->give_back(job, claim);
   };
   Result<std::shared_ptr<ResultPartition>> partition = PipelinedPartition::create(
-      options, {pool_, index_, claim, shares_, give_back, options_.overdraft_bytes_max,
-                options_.files, options_.spill_directory});
+      options,
+      {pool_, index_, claim, shares_, give_back, options_.overdraft_bytes_max, options_.spill});
   if (!partition.ok()) give_back();
   return partition;
 }

@@ -20,9 +20,11 @@ constexpr uint64_t kPayBackBytes = 1u << 20;  // At once.
 // Of closed buffers: a large one goes at once, small ones together.
 constexpr uint64_t kHandedOverBytes = kLargeBlockBytes / 2;
 
-std::string spill_file_name(const PartitionQueues& partition) {
-  return fmt::format("job-{}-dataset-{}-producer-{}-attempt-{}.spill", partition.job().to_string(),
-                     partition.dataset().value, partition.producer(), partition.attempt());
+/// Of its `number`-th file: the one before may still have to be removed.
+std::string spill_file_name(const PartitionQueues& partition, uint64_t number) {
+  return fmt::format("job-{}-dataset-{}-producer-{}-attempt-{}-{}.spill",
+                     partition.job().to_string(), partition.dataset().value, partition.producer(),
+                     partition.attempt(), number);
 }
 
 }  // namespace
@@ -57,7 +59,8 @@ PipelinedPartition::PipelinedPartition(const Options& options, Context context)
               [this] { hand_over(); },
               0,
               0},
-      channels_(options.subpartitions) {}
+      channels_(options.subpartitions),
+      wake_(options.wake) {}
 
 PipelinedPartition::~PipelinedPartition() { CHECK(released_); }
 
@@ -181,7 +184,7 @@ void PipelinedPartition::hand_over() {
 }
 
 bool PipelinedPartition::must_spill() const {
-  if (context_.files == nullptr) return false;
+  if (!context_.spill) return false;
   return spill_ || !status_.ok() ||
          account_->held_bytes() > account_->budget_bytes() + context_.overdraft_bytes_max;
 }
@@ -195,9 +198,9 @@ void PipelinedPartition::push(std::vector<PartitionQueues::Pushed>* buffers) {
 
 void PipelinedPartition::spill() {
   if (!spill_) {
-    spill_ = std::make_unique<SpillFile>(*context_.files, context_.spill_directory,
-                                         spill_file_name(*queues_));
-    if (!std::exchange(logged_spill_, true)) {
+    spill_ = std::make_unique<SpillFile>(
+        FileQueue::Options{*context_.spill, spill_file_name(*queues_, spills_++), wake_});
+    if (spills_ == 1) {
       LOG_INFO("output_spilled", {{"path", spill_->path()},
                                   {"held_bytes", account_->held_bytes()},
                                   {"budget_bytes", account_->budget_bytes()}});
@@ -224,17 +227,23 @@ bool PipelinedPartition::pay_back() {
   // What is held is in the queues then, and comes back by itself.
   if (shared_.open_bytes != 0) close_blocks();
   uint64_t bytes = 0;
-  while (!spill_->empty() && bytes < kPayBackBytes && status_.ok() && account_->available())
-    status_ = bring_back(&bytes);
+  bool is_read = true;
+  while (!spill_->empty() && bytes < kPayBackBytes && is_read && account_->available()) {
+    const Result<bool> brought = bring_back(&bytes);
+    status_ = brought.status();
+    is_read = brought.ok() && *brought;
+  }
   if (!returning_.empty()) push(&returning_);
-  if (!spill_->empty()) return status_.ok() && account_->available();
+  if (!spill_->empty()) return is_read && account_->available();
   spill_ = nullptr;
   if (ended_) announce_end();
   return false;
 }
 
-Status PipelinedPartition::bring_back(uint64_t* bytes) {
-  ASSIGN_OR_RETURN(SpillFile::Taken taken, spill_->take());
+Result<bool> PipelinedPartition::bring_back(uint64_t* bytes) {
+  ASSIGN_OR_RETURN(std::optional<SpillFile::Taken> next, spill_->take());
+  if (!next) return false;
+  SpillFile::Taken& taken = *next;
   Buffer& buffer = taken.buffer;
   const ChannelWriter* writer =
       taken.subpartition < subpartitions_ ? channels_.find(taken.subpartition) : nullptr;
@@ -250,7 +259,7 @@ Status PipelinedPartition::bring_back(uint64_t* bytes) {
   buffer.data = block->data();
   *bytes += buffer.size;
   returning_.push_back({taken.subpartition, writer->queue(), std::move(buffer)});
-  return Status();
+  return true;
 }
 
 void PipelinedPartition::end_of_data() {

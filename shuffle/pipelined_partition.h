@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,7 @@ class PipelinedPartition final : public ResultPartition {
     std::shared_ptr<MemoryShares> shares;
     std::function<void()> on_release;
     uint64_t overdraft_bytes_max = 0;  // Beyond the budget, before anything is spilled.
-    FileSystem* files = nullptr;       // Null: nothing is spilled.
-    std::string spill_directory;
+    std::optional<SpillPlace> spill;   // Nullopt: nothing is spilled.
   };
 
   static Result<std::shared_ptr<ResultPartition>> create(const Options& options, Context context);
@@ -79,7 +79,8 @@ class PipelinedPartition final : public ResultPartition {
   void hand_over();
   bool must_spill() const;
   void spill();
-  Status bring_back(uint64_t* bytes);
+  /// False when the next is not read yet.
+  Result<bool> bring_back(uint64_t* bytes);
   void push(std::vector<PartitionQueues::Pushed>* buffers);
   void announce_end();
   void note_space();
@@ -95,8 +96,10 @@ class PipelinedPartition final : public ResultPartition {
   bool to_all_ = false;
   std::vector<PartitionQueues::Channel*> all_;         // By subpartition; when written to all.
   std::vector<PartitionQueues::Pushed> to_be_copied_;  // Empty but inside fan_out().
-  std::unique_ptr<SpillFile> spill_;                   // While something is in it.
-  std::vector<PartitionQueues::Pushed> returning_;     // From there to the queues.
+  const std::function<void()> wake_;
+  std::unique_ptr<SpillFile> spill_;                // While something is in it.
+  uint64_t spills_ = 0;                             // Files so far.
+  std::vector<PartitionQueues::Pushed> returning_;  // From there to the queues.
   Status status_;
 
   Encoder encoder_;
@@ -106,7 +109,6 @@ class PipelinedPartition final : public ResultPartition {
   const std::atomic<bool>* cancelled_ = nullptr;
   bool ended_ = false;
   bool released_ = false;
-  bool logged_spill_ = false;
 };
 
 }  // namespace freshet

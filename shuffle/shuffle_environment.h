@@ -7,10 +7,10 @@
 
 #include "network/transport.h"
 #include "runtime/base/executor.h"
-#include "runtime/base/file_system.h"
 #include "runtime/base/ids.h"
 #include "shuffle/input_gate.h"
 #include "shuffle/result_partition.h"
+#include "shuffle/spill_place.h"
 
 namespace freshet {
 
@@ -27,10 +27,11 @@ class ShuffleEnvironment {
     uint64_t pool_bytes = 64u << 20;
     uint64_t gate_budget_bytes = 4u << 20;
     // What a partition may hold in memory beyond its budget. Above it, what is written goes to a
-    // file in `spill_directory`, which belongs to this environment alone and is emptied first.
+    // file.
     uint64_t overdraft_bytes_max = 1u << 20;
-    FileSystem* files = nullptr;  // Null: nothing is spilled, and overdraft has no bound.
-    std::string spill_directory;
+    // Where that is. The directory belongs to this environment alone and is emptied first. Nullopt:
+    // nothing is spilled, and overdraft has no bound.
+    std::optional<SpillPlace> spill;
     Duration connect_timeout = 5s;
     Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
     std::string secret;

@@ -2,21 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
-#include "runtime/base/log.h"
 
 namespace freshet {
 
 namespace {
 
 constexpr size_t kWriteBytes = 64u << 10;
-constexpr size_t kReadBytes = 64u << 10;
 
 /// entry := header bytes. Read by nobody but the process that wrote it.
 struct Header {
@@ -43,15 +40,8 @@ uint64_t check_of(const Header& header, std::string_view bytes) {
 
 }  // namespace
 
-SpillFile::~SpillFile() {
-  if (!writer_) return;
-  const Status status = files_.remove(path_);
-  if (!status.ok() && status.code() != StatusCode::kNotFound)
-    LOG_WARN("spill_file_not_removed", {{"path", path_}, {"cause", status}});
-}
-
 Status SpillFile::damaged(std::string_view what) const {
-  return data_loss(fmt::format("{}: {}", path_, what));
+  return data_loss(fmt::format("{}: {}", path(), what));
 }
 
 Status SpillFile::append(uint32_t subpartition, const Buffer& buffer) {
@@ -66,42 +56,24 @@ Status SpillFile::append(uint32_t subpartition, const Buffer& buffer) {
   header.flags = buffer.flags;
   header.event = buffer.event ? 1 : 0;
   header.check = check_of(header, buffer.bytes());
-  unwritten_.append(reinterpret_cast<const char*>(&header), sizeof header);
-  unwritten_.append(buffer.bytes());
+  unqueued_.append(reinterpret_cast<const char*>(&header), sizeof header);
+  unqueued_.append(buffer.bytes());
   ++buffers_;
-  return unwritten_.size() >= kWriteBytes ? write_out() : Status();
+  if (unqueued_.size() < kWriteBytes) return Status();
+  queued_bytes_ += unqueued_.size();
+  return queue_->push(std::exchange(unqueued_, {}));
 }
 
-Status SpillFile::write_out() {
-  Status status = writer_ ? Status() : create_file();
-  if (status.ok()) status = writer_->append(unwritten_);
-  if (!status.ok()) {
-    return Status(status.code(),
-                  fmt::format("{} ({} bytes of output that the consumers have not taken were to be "
-                              "kept there, {} of them are)",
-                              status.message(), written_bytes_ - read_offset_ + unwritten_.size(),
-                              written_bytes_ - read_offset_));
-  }
-  written_bytes_ += unwritten_.size();
-  unwritten_.clear();
-  return Status();
-}
-
-Status SpillFile::create_file() {
-  RETURN_IF_ERROR(files_.create_directories(directory_));
-  ASSIGN_OR_RETURN(writer_, files_.create(path_));
-  ASSIGN_OR_RETURN(reader_, files_.open(path_));
-  return Status();
-}
-
-Result<SpillFile::Taken> SpillFile::take() {
+Result<std::optional<SpillFile::Taken>> SpillFile::take() {
   CHECK(buffers_ > 0);
   Header header;
-  RETURN_IF_ERROR(read_at_least(sizeof header));
+  ASSIGN_OR_RETURN(const bool has_header, read(sizeof header));
+  if (!has_header) return std::optional<Taken>();
   std::memcpy(&header, read_.data() + read_at_, sizeof header);
   if (header.size > unread_bytes() - sizeof header)
     return damaged("a buffer is longer than what is left");
-  RETURN_IF_ERROR(read_at_least(sizeof header + header.size));
+  ASSIGN_OR_RETURN(const bool has_all, read(sizeof header + header.size));
+  if (!has_all) return std::optional<Taken>();
   Taken taken;
   taken.bytes = std::string_view(read_).substr(read_at_ + sizeof header, header.size);
   if (header.check != check_of(header, taken.bytes)) return damaged("the checksum is wrong");
@@ -116,36 +88,24 @@ Result<SpillFile::Taken> SpillFile::take() {
   taken.buffer.event = header.event != 0;
   read_at_ += sizeof header + header.size;
   --buffers_;
-  return taken;
+  return std::optional(taken);
 }
 
-Status SpillFile::read_at_least(size_t bytes) {
-  if (read_.size() - read_at_ >= bytes) return Status();
+Result<bool> SpillFile::read(size_t bytes) {
+  if (read_.size() - read_at_ >= bytes) return true;
   read_.erase(0, std::exchange(read_at_, 0));
   while (read_.size() < bytes) {
-    if (read_offset_ < written_bytes_) {
-      RETURN_IF_ERROR(read_more(bytes - read_.size()));
-    } else if (!unwritten_.empty()) {
-      read_.append(std::exchange(unwritten_, {}));
-    } else {
-      return damaged("a buffer is not whole");
+    if (queued_bytes_ == 0) {
+      if (unqueued_.empty()) return damaged("a buffer is not whole");
+      read_.append(std::exchange(unqueued_, {}));
+      continue;
     }
+    ASSIGN_OR_RETURN(const std::string next, queue_->pop());
+    if (next.empty()) return false;
+    queued_bytes_ -= next.size();
+    read_.append(next);
   }
-  return Status();
-}
-
-Status SpillFile::read_more(size_t bytes) {
-  const size_t wanted =
-      std::min<uint64_t>(std::max(bytes, kReadBytes), written_bytes_ - read_offset_);
-  const size_t before = read_.size();
-  read_.resize(before + wanted);
-  ASSIGN_OR_RETURN(const size_t read, reader_->read(read_offset_, read_.data() + before, wanted));
-  if (read != wanted) {
-    return damaged(fmt::format("{} of {} bytes are missing at offset {}", wanted - read, wanted,
-                               read_offset_));
-  }
-  read_offset_ += wanted;
-  return Status();
+  return true;
 }
 
 }  // namespace freshet

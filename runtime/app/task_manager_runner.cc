@@ -41,8 +41,6 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   shuffle.pool_bytes = memory.pool_bytes;
   shuffle.gate_budget_bytes = memory.gate_budget_bytes;
   shuffle.overdraft_bytes_max = memory.overdraft_bytes_max;
-  shuffle.files = &files;
-  shuffle.spill_directory = options.state_directory + "/spill";
   shuffle.secret = configuration.text(config::kSecret);
   return shuffle;
 }
@@ -78,6 +76,7 @@ TaskManagerRunner::TaskManagerRunner(size_t workers, Clock& clock)
     : random_(make_system_random()),
       main_("tm-main", clock),
       io_("tm-io", clock),
+      spill_("tm-spill", clock),
       workers_(workers, clock) {}
 
 Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Options& options,
@@ -94,6 +93,9 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));
   TaskManagerRunner& self = *runner;
   shuffle_settings.timers = &self.main_;
+  shuffle_settings.spill = SpillPlace{
+      &files, options.state_directory + "/spill", &self.spill_,
+      [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   const auto on_fatal = options.on_fatal ? options.on_fatal : end_process;
   self.run_on_main([&] {
@@ -128,6 +130,7 @@ void TaskManagerRunner::stop() {
   }
   workers_.stop();
   io_.stop();
+  spill_.stop();
   if (shuffle_) shuffle_->shut_down();
   main_.stop();
 }

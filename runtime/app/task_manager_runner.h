@@ -56,6 +56,7 @@ class TaskManagerRunner {
   const std::unique_ptr<Random> random_;
   ThreadExecutor main_;
   ThreadExecutor io_;
+  ThreadExecutor spill_;  // Apart, so that deployments do not wait for what is spilled.
   WorkerPool workers_;
   std::unique_ptr<ShuffleEnvironment> shuffle_;  // Null when it could not start.
   std::unique_ptr<TaskExecutor> executor_;       // Belongs to the main thread. Null likewise.

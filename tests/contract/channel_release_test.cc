@@ -227,7 +227,8 @@ class ChannelReleaseTest : public ::testing::TestWithParam<std::tuple<RigKind, b
       SCOPED_TRACE(seed);
       ChannelRig rig(kind, {.pool_bytes = 256u << 10,
                             .gate_budget_bytes = 64u << 10,
-                            .overdraft_bytes_max = spilling ? 32u << 10 : 1ull << 40});
+                            .overdraft_bytes_max = spilling ? 32u << 10 : 1ull << 40,
+                            .disk_on_thread = true});
       Traffic traffic(rig, seed, spilling);
       go(rig, traffic, seed);
     }

@@ -14,6 +14,7 @@
 #include "network/local_transport.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
+#include "runtime/base/thread_executor.h"
 #include "shuffle/shuffle_environment.h"
 
 namespace freshet {
@@ -62,9 +63,12 @@ class ChannelRig {
     uint64_t pool_bytes = 8u << 20;
     uint64_t gate_budget_bytes = 4u << 20;
     uint64_t overdraft_bytes_max = 1ull << 40;  // Nothing to pay back.
+    bool disk_on_thread = false;                // As with real sockets.
   };
 
   ChannelRig(RigKind kind, Settings settings) : kind_(kind), settings_(settings) {
+    if (on_threads() || settings.disk_on_thread)
+      disk_ = &disk_thread_.emplace("disk", *system_clock_);
     if (on_threads()) {
       transport_ = make_asio_transport({.threads = 2});
     } else {
@@ -82,6 +86,7 @@ class ChannelRig {
     run();
     consumers_ = nullptr;
     producers_ = nullptr;
+    if (disk_thread_) disk_thread_->stop();
     EXPECT_TRUE(files_.files().empty());  // What was spilled is gone.
   }
 
@@ -171,8 +176,7 @@ class ChannelRig {
     options.pool_bytes = settings_.pool_bytes;
     options.gate_budget_bytes = settings_.gate_budget_bytes;
     options.overdraft_bytes_max = settings_.overdraft_bytes_max;
-    options.files = &files_;
-    options.spill_directory = "/spill/" + std::to_string(id);
+    options.spill = SpillPlace{&files_, "/spill/" + std::to_string(id), disk_, {}};
     options.secret = "secret";
     auto made = ShuffleEnvironment::create(options, *transport_);
     EXPECT_TRUE(made.ok()) << made.status().to_string();
@@ -190,6 +194,9 @@ class ChannelRig {
   MemoryFileSystem files_;
   ManualClock clock_;
   ManualExecutor executor_{clock_};
+  const std::unique_ptr<Clock> system_clock_ = make_system_clock();
+  std::optional<ThreadExecutor> disk_thread_;
+  Executor* disk_ = &executor_;
   std::shared_ptr<Signals> signals_ = std::make_shared<Signals>();
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ShuffleEnvironment> producers_;

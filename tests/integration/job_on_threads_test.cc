@@ -163,14 +163,13 @@ TEST(JobOnThreadsTest, FinishesWhenEachOfFourElementsBecomesMuchMoreThanThereIsM
         .filter([](const int64_t& size) { return size != kRecordBytes; })
         .sink_to(collect_sink<int64_t>(results));
   });
-  ThreadCluster cluster(module, {"only"});
+  ThreadCluster cluster(module, {.task_managers = {"only"}});
   const JobReport report = cluster.run(submission_of(*module));
   EXPECT_EQ(report.state, JobState::kFinished) << report.cause.to_string();
   EXPECT_EQ(report.restarts, 0u);
   EXPECT_EQ(taken.load(), kParallelism * kRecordsOfEach);
   EXPECT_TRUE(results->values().empty());
-  const auto left = cluster.files().list(cluster.directory() + "/only/spill");
-  EXPECT_TRUE(!left.ok() || left->empty());
+  EXPECT_TRUE(cluster.nothing_is_spilled());
 }
 
 }  // namespace

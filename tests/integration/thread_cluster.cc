@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "runtime/base/hash.h"
 #include "runtime/base/random.h"
 #include "runtime/graph/job_graph.h"
@@ -14,21 +17,23 @@ constexpr const char* kModuleBytes = "stands for a shared object";
 
 }  // namespace
 
-ThreadCluster::ThreadCluster(std::shared_ptr<JobModule> module, std::vector<std::string> names,
-                             const std::map<std::string, std::string>& configuration)
-    : slots_(kParallelism / static_cast<uint32_t>(names.size())),
-      directory_(::testing::TempDir() + "job_on_threads." +
+ThreadCluster::ThreadCluster(std::shared_ptr<JobModule> module, Options options)
+    : directory_(::testing::TempDir() + "job_on_threads." +
                  std::to_string(make_system_random()->next())),
+      files_(std::move(options.files)),
+      names_(options.task_managers),
+      slots_(options.jobs_max * kParallelism / static_cast<uint32_t>(options.task_managers.size())),
       transport_(network_) {
   modules_.add(content_hash(kModuleBytes) + ".so", std::move(module));
   EXPECT_TRUE(configuration_.set(std::string(config::kWorkerThreads.name), "2").ok());
   EXPECT_TRUE(configuration_.set(std::string(config::kChannelHash.name), "true").ok());
-  for (const auto& [name, value] : configuration) EXPECT_TRUE(configuration_.set(name, value).ok());
+  for (const auto& [name, value] : options.configuration)
+    EXPECT_TRUE(configuration_.set(name, value).ok());
   job_manager_ = std::make_unique<JobManagerRunner>(
       JobManagerRunner::Options{configuration_, kAnyPort, directory() + "/jobmanager"}, transport_,
       *clock_, *files_, nullptr);
   control_ = job_manager_->start().value();
-  for (const std::string& name : names) add_task_manager(name);
+  for (const std::string& name : names_) add_task_manager(name);
   client_ =
       ControlClient::connect({.job_manager = control_, .secret = ""}, transport_, *clock_).value();
 }
@@ -40,13 +45,28 @@ ThreadCluster::~ThreadCluster() {
   EXPECT_TRUE(files_->remove_all(directory()).ok());
 }
 
-JobReport ThreadCluster::run(const Submission& submission) {
+JobId ThreadCluster::submit(const Submission& submission) {
   EXPECT_TRUE(client_->put_blob(submission.module_hash, kModuleBytes).ok());
-  const JobId job = client_->submit(submission).value();
+  return client_->submit(submission).value();
+}
+
+JobReport ThreadCluster::wait_for(const JobId& job) {
   while (true) {
     JobReport report = client_->get(job).value();
     if (is_terminal(report.state) && !report.tidying) return report;
   }
+}
+
+bool ThreadCluster::nothing_is_spilled() {
+  const auto is_empty = [this](const std::string& task_manager) {
+    const auto found = files_->list(directory_ + "/" + task_manager + "/spill");
+    return !found.ok() || found->empty();
+  };
+  for (int round = 0; round < 10'000; ++round) {
+    if (std::ranges::all_of(names_, is_empty)) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
 }
 
 void ThreadCluster::add_task_manager(const std::string& name) {
@@ -61,13 +81,16 @@ void ThreadCluster::add_task_manager(const std::string& name) {
       TaskManagerRunner::start(options, transport_, *clock_, *files_, modules_, nullptr).value());
 }
 
-Submission submission_of(JobModule& module) {
+Submission submission_of(JobModule& module, std::vector<std::string> arguments) {
   Submission submission;
   submission.name = "word_count";
   submission.module_hash = content_hash(kModuleBytes);
   submission.build.parallelism = kParallelism;
   submission.build.configuration["source.file.split-size"] = "4 kb";
-  const auto built = module.build(submission.build).value();
+  submission.build.arguments = std::move(arguments);
+  const auto result = module.build(submission.build);
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+  const auto& built = result.value();
   JobGraphOptions options;
   options.parallelism = kParallelism;
   submission.graph = build_job_graph(built->graph(), options).value();

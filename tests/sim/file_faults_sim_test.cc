@@ -172,6 +172,20 @@ TEST_F(FileFaultsSimTest, WhatAProcessHadSpilledIsGoneOnceItIsStartedAgain) {
   EXPECT_FALSE(is_spilled_to(victim.host().disk));
 }
 
+TEST_F(FileFaultsSimTest, SpillFilesThatStandStillCostTimeAndNothingElse) {
+  SimRun run(burst_job(), {.seed = 33});
+  ASSERT_TRUE(run.cluster().run_until_ready(1min));
+  for (SimProcess* process : run.cluster().task_managers()) {
+    ASSERT_TRUE(
+        run.world().queue().run_until([&] { return is_spilled_to(process->host().disk); }, 1min));
+    run.cluster().stall_spilling(*process, 90s);  // Longer than any timeout of a heartbeat.
+  }
+  const TimePoint stalled = run.world().queue().now();
+  run.expect_exactly_once();
+  EXPECT_GE(run.world().queue().now(), stalled + 90s);
+  EXPECT_EQ(run.cluster().restarts(), 0u);
+}
+
 TEST_F(FileFaultsSimTest, StalledFilesCostTimeAndNothingElse) {
   run_until(JobState::kRunning);
   for (SimProcess* process : run_.cluster().task_managers())

@@ -43,6 +43,7 @@ struct SimCluster::TaskManagerProgram {
       : process(of_process),
         main(process.add_executor()),
         io(process.add_executor()),
+        spill(process.add_executor()),
         tasks(process.add_executor()),
         runner(tasks) {}
 
@@ -55,8 +56,8 @@ struct SimCluster::TaskManagerProgram {
     settings.pool_bytes = kPoolBytes;
     settings.gate_budget_bytes = 64u << 10;
     settings.overdraft_bytes_max = 16u << 10;
-    settings.files = &process.file_system();
-    settings.spill_directory = options.state_directory + "/spill";
+    settings.spill =
+        SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
     settings.timers = &main;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
@@ -72,6 +73,7 @@ struct SimCluster::TaskManagerProgram {
   SimProcess& process;
   SimExecutor& main;
   SimExecutor& io;
+  SimExecutor& spill;
   SimExecutor& tasks;
   ExecutorTaskRunner runner;
   std::unique_ptr<ShuffleEnvironment> shuffle;
@@ -340,7 +342,13 @@ void SimCluster::stall_files(SimProcess& task_manager, Duration duration) {
   const auto program = place_of(task_manager).program.lock();
   if (program == nullptr) return;
   program->io.stall(duration);
+  program->spill.stall(duration);
   program->tasks.stall(duration);
+}
+
+void SimCluster::stall_spilling(SimProcess& task_manager, Duration duration) {
+  const auto program = place_of(task_manager).program.lock();
+  if (program != nullptr) program->spill.stall(duration);
 }
 
 Result<ReplayCounts> SimCluster::replay_tasks(size_t job) {

@@ -86,6 +86,9 @@ class SimCluster {
   /// thread goes on.
   void stall_files(SimProcess& task_manager, Duration duration);
 
+  /// For so long nothing that it spilled is written or read, but for what its tasks do themselves.
+  void stall_spilling(SimProcess& task_manager, Duration duration);
+
   /// Executes every attempt of every task of a job again, alone, from its recorded decisions and
   /// inputs, also those that were cancelled or killed in the middle; see repeat_all().
   Result<ReplayCounts> replay_tasks(size_t job = 0);

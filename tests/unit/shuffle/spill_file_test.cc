@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 
+#include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/random.h"
 
@@ -68,92 +69,145 @@ void expect_same(const SpillFile::Taken& taken, const Put& put) {
   EXPECT_FALSE(taken.buffer.block);
 }
 
-TEST(SpillFileTest, GivesBackWhatWasPutInInOrder) {
+class SpillFileTest : public ::testing::Test {
+ protected:
+  FileQueue::Options options(FileSystem& files) {
+    return {SpillPlace{&files, "/state/spill", &disk_, {}}, "job-1.spill", [this] { ++woken_; }};
+  }
+
+  /// The next; the disk is waited for.
+  Result<SpillFile::Taken> take(SpillFile& spill) {
+    while (true) {
+      const int woken = woken_;
+      ASSIGN_OR_RETURN(const std::optional<SpillFile::Taken> taken, spill.take());
+      if (taken) return *taken;
+      while (woken_ == woken) {
+        if (!disk_.run_one()) return unavailable("a wake-up was lost");
+      }
+    }
+  }
+
+  /// Puts in more than is kept in memory, as far as that can be.
+  Status append_much(SpillFile& spill) {
+    auto random = make_seeded_random(7);
+    Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i)
+      status = spill.append(0, random_buffer(*random, 1000).buffer);
+    return status;
+  }
+
+  ManualClock clock_;
+  MemoryFileSystem files_;
+  ManualExecutor disk_{clock_};
+  int woken_ = 0;
+};
+
+TEST_F(SpillFileTest, GivesBackWhatWasPutInInOrder) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    MemoryFileSystem files;
     auto random = make_seeded_random(seed);
-    SpillFile spill(files, "/state/spill", "job-1.spill");
+    SpillFile spill(options(files_));
     std::deque<Put> inside;
     const bool fills = seed % 2 == 0;
     for (int step = 0; step < 600; ++step) {
+      if (random->one_in(2)) disk_.run_one();
       const bool put = step < 400 ? !random->one_in(fills ? 5 : 2) : random->one_in(5);
       if (put || inside.empty()) {
         inside.push_back(random_buffer(*random, random_size(*random)));
         ASSERT_TRUE(spill.append(inside.back().subpartition, inside.back().buffer).ok());
       } else {
-        const Result<SpillFile::Taken> taken = spill.take();
+        const Result<SpillFile::Taken> taken = take(spill);
         ASSERT_TRUE(taken.ok()) << taken.status().to_string();
         expect_same(*taken, inside.front());
         inside.pop_front();
       }
       ASSERT_EQ(spill.empty(), inside.empty());
     }
-    for (; !inside.empty(); inside.pop_front()) expect_same(*spill.take(), inside.front());
+    for (; !inside.empty(); inside.pop_front()) expect_same(*take(spill), inside.front());
     EXPECT_TRUE(spill.empty());
   }
 }
 
-TEST(SpillFileTest, MakesItsFileWhenThereIsEnoughAndRemovesIt) {
-  MemoryFileSystem files;
+TEST_F(SpillFileTest, MakesItsFileWhenThereIsEnoughAndRemovesIt) {
   auto random = make_seeded_random(7);
   {
-    SpillFile spill(files, "/state/spill", "job-1.spill");
+    SpillFile spill(options(files_));
     ASSERT_TRUE(spill.append(0, random_buffer(*random, 1000).buffer).ok());
-    EXPECT_TRUE(files.files().empty());
+    EXPECT_EQ(disk_.run_ready(), 0u);
     for (int i = 0; i < 100; ++i)
       ASSERT_TRUE(spill.append(0, random_buffer(*random, 1000).buffer).ok());
-    EXPECT_TRUE(files.files().contains(kPath));
+    disk_.run_ready();
+    EXPECT_TRUE(files_.files().contains(kPath));
   }
-  EXPECT_TRUE(files.files().empty());
+  EXPECT_TRUE(files_.files().contains(kPath));  // Nobody waits for a disk to remove it.
+  disk_.run_ready();
+  EXPECT_TRUE(files_.files().empty());
 }
 
-TEST(SpillFileTest, SaysWhichFileHasNoSpace) {
-  MemoryFileSystem files;
-  files.set_capacity(100'000);
-  auto random = make_seeded_random(7);
-  SpillFile spill(files, "/state/spill", "job-1.spill");
-  Status status;
-  for (int i = 0; i < 1000 && status.ok(); ++i)
-    status = spill.append(0, random_buffer(*random, 1000).buffer);
+TEST_F(SpillFileTest, RemovesItsFileThoughItsExecutorRunsNothingAnyMore) {
+  {
+    SpillFile spill(options(files_));
+    ASSERT_TRUE(append_much(spill).ok());
+    EXPECT_TRUE(files_.files().contains(kPath));
+    disk_.stop();
+  }
+  EXPECT_TRUE(files_.files().empty());
+}
+
+TEST_F(SpillFileTest, SaysWhichFileHasNoSpace) {
+  files_.set_capacity(100'000);
+  SpillFile spill(options(files_));
+  const Status status = append_much(spill);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr(kPath));
   EXPECT_THAT(status.message(), HasSubstr("no space"));
   EXPECT_THAT(status.message(), HasSubstr("bytes of output"));
 }
 
-TEST(SpillFileTest, SaysWhichFileCannotBeMade) {
-  MemoryFileSystem files;
-  files.put("/state/spill", "a file where the directory should be");
+TEST_F(SpillFileTest, WakesWhoeverIsIdleWhenSomethingCannotBeWritten) {
+  files_.set_capacity(10'000);
   auto random = make_seeded_random(7);
-  SpillFile spill(files, "/state/spill", "job-1.spill");
-  Status status;
-  for (int i = 0; i < 1000 && status.ok(); ++i)
-    status = spill.append(0, random_buffer(*random, 1000).buffer);
+  SpillFile spill(options(files_));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(spill.append(0, random_buffer(*random, 1000).buffer).ok());
+  disk_.run_ready();
+  EXPECT_EQ(woken_, 1);
+  EXPECT_EQ(spill.take().status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(SpillFileTest, SaysWhichFileCannotBeMade) {
+  files_.put("/state/spill", "a file where the directory should be");
+  SpillFile spill(options(files_));
+  const Status status = append_much(spill);
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr("/state/spill"));
 }
 
-class DamagedSpillFileTest : public ::testing::Test {
+class DamagedSpillFileTest : public SpillFileTest {
  protected:
-  ~DamagedSpillFileTest() override { EXPECT_TRUE(files_->remove_all(directory_).ok()); }
+  ~DamagedSpillFileTest() override {
+    disk_.run_ready();
+    EXPECT_TRUE(local_->remove_all(directory_).ok());
+  }
 
   /// What taking everything comes to when the file of some buffers was replaced by
   /// `damage(content)`.
   template <class Damage>
   Status take_all_after(Damage&& damage) {
     auto random = make_seeded_random(++seed_);
-    SpillFile spill(*files_, directory_, "damaged.spill");
+    SpillFile spill(
+        {SpillPlace{local_.get(), directory_, &disk_, {}}, "damaged.spill", [this] { ++woken_; }});
     for (int i = 0; i < 40; ++i) {
       EXPECT_TRUE(spill.append(3, random_buffer(*random, random_size(*random)).buffer).ok());
     }
-    const std::string content = files_->read_all(spill.path()).value();
-    const auto file = files_->create(spill.path()).value();  // The same, for who has it open.
+    disk_.run_ready();
+    const std::string content = local_->read_all(spill.path()).value();
+    const auto file = local_->create(spill.path()).value();  // The same, for who has it open.
     EXPECT_TRUE(file->append(damage(*random, content)).ok());
-    while (!spill.empty()) RETURN_IF_ERROR(spill.take().status());
+    while (!spill.empty()) RETURN_IF_ERROR(take(spill).status());
     return Status();
   }
 
-  const std::unique_ptr<FileSystem> files_ = make_local_file_system();
+  const std::unique_ptr<FileSystem> local_ = make_local_file_system();
   const std::string directory_ =
       ::testing::TempDir() + "spill_file." + std::to_string(make_system_random()->next());
   uint64_t seed_ = 0;

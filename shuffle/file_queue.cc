@@ -1,0 +1,191 @@
+#include "shuffle/file_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+
+constexpr uint64_t kUnwrittenBytesMax = 512u << 10;
+constexpr uint64_t kReadBytes = 64u << 10;
+
+}  // namespace
+
+FileQueue::FileQueue(Options options)
+    : options_(std::move(options)), path_(options_.place.directory + "/" + options_.name) {}
+
+FileQueue::~FileQueue() {
+  MutexLock io(io_mutex_);
+  if (!writer_) return;
+  const Status status = options_.place.files->remove(path_);
+  if (!status.ok() && status.code() != StatusCode::kNotFound)
+    LOG_WARN("spill_file_not_removed", {{"path", path_}, {"cause", status}});
+}
+
+Status FileQueue::push(std::string bytes) {
+  bool post = false;
+  bool too_much = false;
+  {
+    MutexLock lock(mutex_);
+    if (!status_.ok()) return status_;
+    unwritten_bytes_ += bytes.size();
+    unwritten_.push_back(std::move(bytes));
+    too_much = unwritten_bytes_ > kUnwrittenBytesMax;
+    post = must_post();
+  }
+  if (post) post_run();
+  if (!too_much) return Status();
+  const auto write_all = [this] {
+    while (write_one()) {
+    }
+  };
+  options_.place.run_blocking ? options_.place.run_blocking(write_all) : write_all();
+  MutexLock lock(mutex_);
+  return status_;
+}
+
+Result<std::string> FileQueue::pop() {
+  std::string next;
+  bool post = false;
+  {
+    MutexLock lock(mutex_);
+    if (!status_.ok()) return status_;
+    reads_ = true;
+    waits_ = !has_next();
+    if (!read_ahead_.empty()) {
+      next = std::exchange(read_ahead_, {});
+    } else if (!waits_) {
+      next = std::move(unwritten_.front());
+      unwritten_.pop_front();
+      unwritten_bytes_ -= next.size();
+    }
+    post = must_post();
+  }
+  if (post) post_run();
+  return next;
+}
+
+bool FileQueue::has_next() const {
+  return !read_ahead_.empty() ||
+         (read_bytes_ == written_bytes_ && !writing_ && !unwritten_.empty());
+}
+
+void FileQueue::close() {
+  bool started = false;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    unwritten_.clear();
+    read_ahead_.clear();
+    started = posted_ || writing_ || written_bytes_ != 0;
+  }
+  // The last owner removes the file.
+  if (started) options_.place.executor->post("spill_file_closed", [self = shared_from_this()] {});
+}
+
+bool FileQueue::must_post() {
+  const bool reads = reads_ && read_ahead_.empty() && read_bytes_ < written_bytes_;
+  if (posted_ || closed_ || !status_.ok() || (!reads && unwritten_.empty())) return false;
+  posted_ = true;
+  return true;
+}
+
+void FileQueue::post_run() {
+  options_.place.executor->post("spill", [self = shared_from_this()] { self->run(); });
+}
+
+void FileQueue::run() {
+  // One of them, and then whatever else the executor has to do.
+  if (!read_one()) (void)write_one();
+  bool post = false;
+  bool wake = false;
+  {
+    MutexLock lock(mutex_);
+    posted_ = false;
+    post = must_post();
+    wake = !closed_ && waits_ && (has_next() || !status_.ok());
+    if (wake) waits_ = false;
+  }
+  if (post) post_run();
+  if (wake) options_.wake();
+}
+
+void FileQueue::fail(Status status) {
+  status_ = std::move(status);
+  waits_ = true;  // Whether it asked or not, it wants to know.
+}
+
+bool FileQueue::write_one() {
+  MutexLock io(io_mutex_);
+  std::string bytes;
+  {
+    MutexLock lock(mutex_);
+    if (!status_.ok() || unwritten_.empty()) return false;
+    bytes = std::move(unwritten_.front());
+    unwritten_.pop_front();
+    writing_ = true;
+  }
+  Status status = write(bytes);
+  MutexLock lock(mutex_);
+  writing_ = false;
+  if (status.ok()) {
+    unwritten_bytes_ -= bytes.size();
+    written_bytes_ += bytes.size();
+  } else {
+    const uint64_t kept = written_bytes_ - read_bytes_;
+    fail({status.code(), fmt::format("{} ({} bytes of output that the consumers have not taken "
+                                     "were to be kept there, {} of them are)",
+                                     status.message(), kept + unwritten_bytes_, kept)});
+  }
+  return status.ok();
+}
+
+Status FileQueue::write(const std::string& bytes) {
+  if (!writer_) RETURN_IF_ERROR(create_file());
+  return writer_->append(bytes);
+}
+
+Status FileQueue::create_file() {
+  RETURN_IF_ERROR(options_.place.files->create_directories(options_.place.directory));
+  ASSIGN_OR_RETURN(writer_, options_.place.files->create(path_));
+  ASSIGN_OR_RETURN(reader_, options_.place.files->open(path_));
+  return Status();
+}
+
+bool FileQueue::read_one() {
+  MutexLock io(io_mutex_);
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  {
+    MutexLock lock(mutex_);
+    offset = read_bytes_;
+    bytes = std::min(kReadBytes, written_bytes_ - read_bytes_);
+    if (!status_.ok() || closed_ || !reads_ || !read_ahead_.empty() || bytes == 0) return false;
+  }
+  Result<std::string> read = this->read(offset, bytes);
+  MutexLock lock(mutex_);
+  if (!read.ok()) {
+    fail(read.status());
+  } else if (!closed_) {
+    read_ahead_ = std::move(read).value();
+    read_bytes_ += bytes;
+  }
+  return true;
+}
+
+Result<std::string> FileQueue::read(uint64_t offset, uint64_t bytes) {
+  std::string read(bytes, '\0');
+  ASSIGN_OR_RETURN(const size_t size, reader_->read(offset, read.data(), bytes));
+  if (size != bytes) {
+    return data_loss(fmt::format("{}: {} of {} bytes are missing at offset {}", path_, bytes - size,
+                                 bytes, offset));
+  }
+  return read;
+}
+
+}  // namespace freshet

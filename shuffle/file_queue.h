@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/thread_annotations.h"
+#include "shuffle/spill_place.h"
+
+namespace freshet {
+
+/// Bytes that pass through a file, first in, first out. One thread pushes and pops, and waits for
+/// the disk in neither; an executor writes and reads, ahead of what is popped. Only who pushes
+/// faster than the disk takes it helps to write. The file is made by the first write, only grows,
+/// and is removed by the executor after close(). Nothing is synced.
+///
+/// Owned by shared_ptr, with what the executor has still to do. push(), pop() and close() belong to
+/// one thread. All errors name the path; after one nothing else is done.
+class FileQueue final : public std::enable_shared_from_this<FileQueue> {
+ public:
+  struct Options {
+    SpillPlace place;
+    std::string name;  // Of the file.
+    // Called on the executor when pop() had nothing and has something now, and after an error.
+    std::function<void()> wake;
+  };
+
+  explicit FileQueue(Options options);
+  ~FileQueue();
+
+  /// Appends `bytes`. Not ok when something could not be written or read.
+  Status push(std::string bytes);
+
+  /// The next of what was pushed and not popped, of which there is some: at least a byte, or
+  /// nothing when it is still on its way. kDataLoss when the file does not hold it any more.
+  Result<std::string> pop();
+
+  /// No wake-up begins after this; what is inside is dropped.
+  void close();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  /// True: the caller must post run().
+  bool must_post() REQUIRES(mutex_);
+  bool has_next() const REQUIRES(mutex_);
+  void post_run();
+  void run();
+  /// False when there is nothing to write, or to read.
+  bool write_one();
+  bool read_one();
+  Status write(const std::string& bytes) REQUIRES(io_mutex_);
+  Status create_file() REQUIRES(io_mutex_);
+  Result<std::string> read(uint64_t offset, uint64_t bytes) REQUIRES(io_mutex_);
+  void fail(Status status) REQUIRES(mutex_);
+
+  const Options options_;
+  const std::string path_;
+
+  // Held while the file is used, perhaps for long; never within `mutex_`.
+  Mutex io_mutex_;
+  std::unique_ptr<WritableFile> writer_ GUARDED_BY(io_mutex_);
+  std::unique_ptr<ReadableFile> reader_ GUARDED_BY(io_mutex_);
+
+  Mutex mutex_;
+  // Behind each other: what was read, the file from `read_bytes_` on, what is being written, what
+  // waits for that.
+  std::string read_ahead_ GUARDED_BY(mutex_);
+  uint64_t read_bytes_ GUARDED_BY(mutex_) = 0;  // In all, like those written.
+  uint64_t written_bytes_ GUARDED_BY(mutex_) = 0;
+  bool writing_ GUARDED_BY(mutex_) = false;
+  std::deque<std::string> unwritten_ GUARDED_BY(mutex_);
+  uint64_t unwritten_bytes_ GUARDED_BY(mutex_) = 0;  // With what is being written.
+  bool reads_ GUARDED_BY(mutex_) = false;            // pop() was called.
+  bool waits_ GUARDED_BY(mutex_) = false;            // And had nothing.
+  bool posted_ GUARDED_BY(mutex_) = false;           // run() will look.
+  bool closed_ GUARDED_BY(mutex_) = false;
+  Status status_ GUARDED_BY(mutex_);
+};
+
+}  // namespace freshet

@@ -1,0 +1,125 @@
+#include "shuffle/file_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/base/memory_file_system.h"
+#include "runtime/base/random.h"
+#include "runtime/base/thread_executor.h"
+
+namespace freshet {
+namespace {
+
+using testing::IsEmpty;
+
+/// What a task waits with.
+class Bell {
+ public:
+  void ring() {
+    std::lock_guard lock(mutex_);
+    rung_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return rung_; });
+    rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+/// A queue whose disk is a thread, and the numbers that go through it.
+class FileQueueTest : public ::testing::Test {
+ protected:
+  ~FileQueueTest() override {
+    disk_.stop();
+    EXPECT_THAT(files_.files(), IsEmpty());
+  }
+
+  std::shared_ptr<FileQueue> make_queue(uint64_t number) {
+    const auto count_blocking = [this](const std::function<void()>& function) {
+      ++blocked_;
+      function();
+    };
+    return std::make_shared<FileQueue>(
+        FileQueue::Options{SpillPlace{&files_, "/spill", &disk_, count_blocking},
+                           std::to_string(number), [bell = bell_] { bell->ring(); }});
+  }
+
+  void push(FileQueue& queue, uint64_t numbers) {
+    std::string bytes;
+    for (; numbers > 0; --numbers, ++pushed_)
+      bytes.append(reinterpret_cast<const char*>(&pushed_), sizeof pushed_);
+    ASSERT_TRUE(queue.push(std::move(bytes)).ok());
+  }
+
+  void pop(FileQueue& queue) {
+    Result<std::string> next = queue.pop();
+    while (next.ok() && next->empty()) {
+      bell_->wait();  // For ever when a wake-up is lost.
+      next = queue.pop();
+    }
+    ASSERT_TRUE(next.ok()) << next.status().to_string();
+    rest_ += *next;
+    size_t at = 0;
+    for (; at + sizeof popped_ <= rest_.size(); at += sizeof popped_, ++popped_)
+      ASSERT_EQ(std::memcmp(rest_.data() + at, &popped_, sizeof popped_), 0);
+    rest_.erase(0, at);
+  }
+
+  MemoryFileSystem files_;
+  const std::unique_ptr<Clock> clock_ = make_system_clock();
+  ThreadExecutor disk_{"disk", *clock_};
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  uint64_t blocked_ = 0;
+  uint64_t pushed_ = 0;
+  uint64_t popped_ = 0;
+  std::string rest_;
+};
+
+TEST_F(FileQueueTest, GivesBackWhatWasPushedWhileAThreadWritesAndReads) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    auto random = make_seeded_random(seed);
+    const auto queue = make_queue(seed);
+    for (int step = 0; step < 300; ++step) {
+      if (random->one_in(2) || popped_ == pushed_) {
+        push(*queue, 1 + random->below(random->one_in(2) ? 20'000 : 300));
+      } else {
+        pop(*queue);
+      }
+    }
+    while (popped_ != pushed_) pop(*queue);
+    queue->close();
+  }
+}
+
+TEST_F(FileQueueTest, HelpsToWriteWhenItIsFasterThanTheDisk) {
+  const auto queue = make_queue(1);
+  for (int i = 0; i < 2000; ++i) push(*queue, 10'000);
+  EXPECT_GT(blocked_, 0u);
+  while (popped_ != pushed_) pop(*queue);
+  queue->close();
+}
+
+TEST_F(FileQueueTest, GoesInTheMiddleOfAnything) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    auto random = make_seeded_random(seed);
+    const auto queue = make_queue(seed);
+    pushed_ = popped_ = 0;
+    rest_.clear();
+    for (uint64_t i = 1 + random->below(8); i > 0; --i) push(*queue, 10'000);
+    for (uint64_t i = random->below(4); i > 0 && popped_ != pushed_; --i) pop(*queue);
+    queue->close();
+  }
+}
+
+}  // namespace
+}  // namespace freshet
