@@ -24,6 +24,10 @@ constexpr const char* kExamples = R"(Examples:
 'freshet COMMAND --help' shows the options of one command.
 Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
+bool takes_job_arguments(const std::string& command) {
+  return command == "run" || command == "info";
+}
+
 /// Everything behind the first `--` belongs to the job, whatever it looks like.
 Invocation split_off_job_arguments(std::vector<std::string>& arguments) {
   Invocation invocation;
@@ -57,8 +61,9 @@ std::string explain(const CLI::App& parser, const CLI::ParseError& error,
   const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   if (!extras) return error.what();
   std::string message = fmt::format("not expected: {}", fmt::join(parser.remaining(true), " "));
-  if (arguments.front() == "run" && !invocation.has_job_arguments)
-    message += "\nArguments of the job go behind '--': freshet run MODULE -- ARGS";
+  if (takes_job_arguments(arguments.front()) && !invocation.has_job_arguments)
+    message += fmt::format("\nArguments of the job go behind '--': freshet {} MODULE -- ARGS",
+                           arguments.front());
   return message;
 }
 
@@ -81,6 +86,7 @@ int run(std::vector<std::string> arguments) {
   const Invocation invocation = split_off_job_arguments(arguments);
   std::vector<Command> commands;
   add_run_command(parser, invocation, commands);
+  add_info_command(parser, invocation, commands);
   add_job_commands(parser, commands);
   add_cluster_commands(parser, commands);
   add_config_command(parser, commands);
@@ -94,9 +100,10 @@ int run(std::vector<std::string> arguments) {
   }
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;
-    if (invocation.has_job_arguments && command.parser->get_name() != "run") {
+    if (invocation.has_job_arguments && !takes_job_arguments(command.parser->get_name())) {
       fmt::print(stderr,
-                 "freshet: arguments after '--' belong to a job; only 'freshet run' takes them\n");
+                 "freshet: arguments after '--' belong to a job; only 'freshet run' and 'freshet "
+                 "info' take them\n");
       return kExitUsage;
     }
     return command.run();

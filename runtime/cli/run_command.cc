@@ -2,75 +2,35 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
-#include "runtime/api/built_job.h"
-#include "runtime/api/dl_module_loader.h"
 #include "runtime/app/fault_gate.h"
 #include "runtime/app/local_cluster.h"
 #include "runtime/app/local_state.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_environment.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
 #include "runtime/cli/job_follower.h"
+#include "runtime/cli/job_preparation.h"
 #include "runtime/cli/progress_screen.h"
-#include "runtime/graph/buffer_timeout.h"
-#include "runtime/graph/logical_graph.h"
 #include "runtime/graph/slot_sharing.h"
 
 namespace freshet::cli {
 
 namespace {
 
-constexpr uint64_t kModuleBytesMax = 200u << 20;
-
 struct RunOptions {
-  std::string module;
-  std::string parallelism = "1";
-  std::string mode = "streaming";
+  JobOptions job;
   bool detached = false;
   bool local = false;
   bool allow_faults = false;
   SettingsOptions settings;
-  std::vector<std::string> arguments;
   ClusterSelection cluster;
 };
-
-/// A job that can be submitted: nothing is wrong with it as far as a client can see.
-struct PreparedJob {
-  std::string module_bytes;
-  Submission submission;
-};
-
-Result<BuildOptions> build_options(const RunOptions& options, const Configuration& configuration) {
-  BuildOptions build;
-  build.arguments = options.arguments;
-  build.configuration = configuration.values();
-  build.configuration.erase(std::string(config::kSecret.name));  // Of this process, not of the job.
-  ASSIGN_OR_RETURN(build.parallelism, parse_number("-p", options.parallelism, 1, kParallelismMax));
-  ASSIGN_OR_RETURN(build.mode, parse_runtime_mode(options.mode));
-  std::error_code error;
-  const std::string directory = std::filesystem::current_path(error).string();
-  if (!error) build.configuration.emplace(config::kWorkingDirectory.name, directory);
-  return build;
-}
-
-Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
-  ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kBufferTimeout));
-  auto millis = buffer_timeout_ms_of(timeout);
-  if (!millis.ok()) {
-    return millis.status().with_context(fmt::format("{}={}", config::kBufferTimeout.name,
-                                                    configuration.text(config::kBufferTimeout)));
-  }
-  ASSIGN_OR_RETURN(const bool enabled, configuration.boolean(config::kBufferTimeoutEnabled));
-  return enabled ? millis : kNeverFlushedByTime;
-}
 
 Status check_settings(const RunOptions& options, const GivenSettings& given) {
   const Configuration& configuration = given.configuration;
@@ -95,32 +55,6 @@ Status check_settings(const RunOptions& options, const GivenSettings& given) {
   // As the process itself would, but before the job is looked at.
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system()).status());
   return faults_of(configuration, options.allow_faults).status();
-}
-
-Result<PreparedJob> prepare(const RunOptions& options, const BuildOptions& build,
-                            const Configuration& configuration) {
-  PreparedJob job;
-  const auto files = make_local_file_system();
-  auto bytes = files->read_all(options.module, kModuleBytesMax);
-  if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
-  job.module_bytes = *std::move(bytes);
-  DlModuleLoader loader(*files);
-  const auto module = loader.load(options.module);
-  // Its bytes are wrong, not what the user wrote.
-  if (!module.ok()) return failed_precondition(module.status().message());
-  ASSIGN_OR_RETURN(const auto built, build_twice(**module, build));
-  JobGraphOptions graph_options;
-  graph_options.parallelism = build.parallelism;
-  graph_options.mode = build.mode;
-  ASSIGN_OR_RETURN(graph_options.buffer_timeout_ms, buffer_timeout_of(configuration));
-  auto graph = build_job_graph(built->graph(), graph_options);
-  if (!graph.ok()) return graph.status().with_context(built->name());
-  job.submission.name = built->name();
-  job.submission.module_hash = content_hash(job.module_bytes);
-  job.submission.build = build;
-  job.submission.fingerprint = fingerprint_of(built->graph());
-  job.submission.graph = *std::move(graph);
-  return job;
 }
 
 bool prints(const JobGraph& graph) {
@@ -226,9 +160,9 @@ int run(const RunOptions& options) {
   if (!given.ok()) return report(given.status());
   const Configuration& configuration = given->configuration;
   if (const Status wrong = check_settings(options, *given); !wrong.ok()) return report(wrong);
-  const auto build = build_options(options, configuration);
+  const auto build = build_options(options.job, configuration);
   if (!build.ok()) return report(build.status());
-  const auto job = prepare(options, *build, configuration);
+  const auto job = prepare_job(options.job, *build, configuration);
   if (job.status().code() == StatusCode::kAborted) {  // The job was asked for its options.
     fmt::print("{}\n", job.status().message());
     return kExitOk;
@@ -243,19 +177,12 @@ int run(const RunOptions& options) {
 void add_run_command(CLI::App& parser, const Invocation& invocation,
                      std::vector<Command>& commands) {
   auto options = std::make_shared<RunOptions>();
-  options->arguments = invocation.job_arguments;
+  options->job.arguments = invocation.job_arguments;
   CLI::App* const run_parser =
       parser.add_subcommand("run", "Run a job module: MODULE [options] -- ARGS of the job");
-  run_parser->add_option("MODULE", options->module, "The job, a shared object")->required();
-  run_parser
-      ->add_option("-p,--parallelism", options->parallelism,
-                   "Subtasks of each operator that does not say (default: 1)")
-      ->type_name("N");
+  add_job_options(*run_parser, options->job);
   run_parser->add_flag("-d,--detached", options->detached, "Return once the job was submitted");
   run_parser->add_flag("--local", options->local, "Run the job in this process, without a cluster");
-  run_parser
-      ->add_option("--mode", options->mode, "streaming, batch or automatic (default: streaming)")
-      ->type_name("MODE");
   run_parser
       ->add_flag("--allow-faults", options->allow_faults, "With --local: allow -D test.faults")
       ->group("");

@@ -38,12 +38,14 @@ class Builder {
     chain();
     make_vertices();
     make_edges();
+    result_.mode = resolved_mode();
     return std::move(result_);
   }
 
  private:
   const LogicalOperator& at(uint32_t index) const { return graph_.operators[index]; }
 
+  RuntimeMode resolved_mode() const;
   Status resolve_operators();
   Status check_texts(const LogicalOperator&) const;
   Status check_edge(const LogicalEdge&) const;
@@ -71,6 +73,13 @@ class Builder {
   std::vector<uint32_t> position_;  // By operator: its index in its vertex.
   JobGraph result_;
 };
+
+RuntimeMode Builder::resolved_mode() const {
+  if (options_.mode != RuntimeMode::kAutomatic) return options_.mode;
+  const bool bounded = std::ranges::all_of(
+      graph_.operators, [](const LogicalOperator& one) { return !one.source || one.bounded; });
+  return bounded ? RuntimeMode::kBatch : RuntimeMode::kStreaming;
+}
 
 Status Builder::check_texts(const LogicalOperator& one) const {
   if (one.name.empty()) return invalid_argument("an operator of the dataflow has no name");

@@ -70,8 +70,9 @@ struct JobEdge {
 
 /// The dataflow as it is submitted, deployed and shown. Values copy.
 struct JobGraph {
-  std::vector<JobVertex> vertices;  // Topological order, feedback edges aside.
-  std::vector<JobEdge> edges;       // Index = DatasetId.
+  std::vector<JobVertex> vertices;             // Topological order, feedback edges aside.
+  std::vector<JobEdge> edges;                  // Index = DatasetId.
+  RuntimeMode mode = RuntimeMode::kStreaming;  // Or kBatch.
 
   /// Edges into and out of a vertex, in the order of their ids.
   std::vector<DatasetId> inputs_of(VertexId) const;

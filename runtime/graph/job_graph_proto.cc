@@ -243,6 +243,7 @@ void to_proto(const JobGraph& graph, proto::JobGraphProto* message) {
     to->set_hidden(vertex.hidden);
   }
   for (const JobEdge& edge : graph.edges) write_edge(edge, message->add_edges());
+  message->set_mode(static_cast<uint32_t>(graph.mode));
 }
 
 Result<JobGraph> from_proto(const proto::JobGraphProto& message) {
@@ -250,7 +251,10 @@ Result<JobGraph> from_proto(const proto::JobGraphProto& message) {
   if (message.vertices_size() > kVerticesMax || message.edges_size() > kEdgesMax) {
     return refuse("it has too many vertices or edges");
   }
+  if (message.mode() > static_cast<uint32_t>(RuntimeMode::kBatch))
+    return refuse("its mode is neither streaming nor batch");
   JobGraph graph;
+  graph.mode = static_cast<RuntimeMode>(message.mode());
   for (const proto::VertexProto& from : message.vertices()) {
     ASSIGN_OR_RETURN(JobVertex vertex,
                      read_vertex(from, static_cast<uint32_t>(graph.vertices.size())));

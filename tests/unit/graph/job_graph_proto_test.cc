@@ -90,6 +90,8 @@ TEST(JobGraphProtoTest, RefusesWhatDoesNotFitTogether) {
   using G = proto::JobGraphProto;
   EXPECT_TRUE(accepts([](G&) {}));
   EXPECT_FALSE(accepts([](G& g) { g.Clear(); }));
+  EXPECT_TRUE(accepts([](G& g) { g.set_mode(1); }));
+  EXPECT_FALSE(accepts([](G& g) { g.set_mode(2); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_vertices(1)->set_parallelism(0); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_vertices(1)->set_parallelism(UINT32_MAX); }));
   EXPECT_FALSE(accepts([](G& g) { g.mutable_vertices(0)->set_parallelism(2); }));
