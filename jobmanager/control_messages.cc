@@ -25,6 +25,9 @@ void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) 
   to->set_bytes_in(progress.bytes_in);
   to->set_bytes_out(progress.bytes_out);
   to->set_source_records(progress.source_records);
+  to->set_busy_ms(progress.busy_ms);
+  to->set_idle_ms(progress.idle_ms);
+  to->set_back_pressured_ms(progress.back_pressured_ms);
 }
 
 }  // namespace
@@ -60,8 +63,8 @@ AttemptId read(const proto::AttemptProto& from) {
 }
 
 ExecutionProgress read(const proto::TaskProgress& from) {
-  return {from.records_in(), from.records_out(), from.bytes_in(), from.bytes_out(),
-          from.source_records()};
+  return {from.records_in(),     from.records_out(), from.bytes_in(), from.bytes_out(),
+          from.source_records(), from.busy_ms(),     from.idle_ms(),  from.back_pressured_ms()};
 }
 
 Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {

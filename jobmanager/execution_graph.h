@@ -19,6 +19,10 @@ struct ExecutionProgress {
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
   uint64_t source_records = 0;  // Read by the source in its chain; 0 where there is none.
+  // Together the life of the attempt so far, in milliseconds.
+  uint64_t busy_ms = 0;
+  uint64_t idle_ms = 0;
+  uint64_t back_pressured_ms = 0;
 };
 
 /// The present attempt of one subtask.

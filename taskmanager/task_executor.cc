@@ -174,6 +174,13 @@ void fill_progress(const AttemptId& attempt, const TaskProgress& progress,
   to->set_bytes_in(progress.bytes_in);
   to->set_bytes_out(progress.bytes_out);
   to->set_source_records(progress.source_records);
+  const auto millis = [](Duration time) {
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+  };
+  to->set_busy_ms(millis(progress.busy));
+  to->set_idle_ms(millis(progress.idle));
+  to->set_back_pressured_ms(millis(progress.back_pressured));
 }
 
 }  // namespace

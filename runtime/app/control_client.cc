@@ -57,6 +57,27 @@ JobReport report_of(const proto::JobSummary& job) {
   return report;
 }
 
+TaskReport report_of(const proto::TaskSummary& task) {
+  TaskReport report;
+  const proto::AttemptProto& attempt = task.attempt();
+  report.attempt = {
+      job_id_of(attempt.job()), {VertexId{attempt.vertex()}, attempt.subtask()}, attempt.attempt()};
+  report.name = task.name();
+  const auto last = static_cast<uint32_t>(TaskState::kFailed);
+  report.state = task.state() > last ? TaskState::kCreated : static_cast<TaskState>(task.state());
+  report.task_manager = TaskManagerId{task.task_manager()};
+  const proto::TaskProgress& progress = task.progress();
+  report.records_in = progress.records_in();
+  report.records_out = progress.records_out();
+  report.bytes_in = progress.bytes_in();
+  report.bytes_out = progress.bytes_out();
+  report.source_records = progress.source_records();
+  report.busy_ms = progress.busy_ms();
+  report.idle_ms = progress.idle_ms();
+  report.back_pressured_ms = progress.back_pressured_ms();
+  return report;
+}
+
 }  // namespace
 
 /// The connection and the requests under way. Owns a thread; all members belong to it.
@@ -252,12 +273,20 @@ Result<std::vector<JobReport>> ControlClient::list() {
 }
 
 Result<JobReport> ControlClient::get(const JobId& id) {
+  ASSIGN_OR_RETURN(JobDetails details, this->details(id));
+  return std::move(details.job);
+}
+
+Result<JobDetails> ControlClient::details(const JobId& id) {
   proto::Envelope request;
   fill(id, request.mutable_get_job()->mutable_job());
   ASSIGN_OR_RETURN(const proto::Envelope reply, session_->call(std::move(request)));
   if (!reply.has_get_job_reply()) return unexpected_answer();
   RETURN_IF_ERROR(status_of(reply.get_job_reply().status()));
-  return report_of(reply.get_job_reply().job());
+  JobDetails details{report_of(reply.get_job_reply().job()), {}};
+  for (const proto::TaskSummary& task : reply.get_job_reply().tasks_detail())
+    details.tasks.push_back(report_of(task));
+  return details;
 }
 
 Status ControlClient::cancel(const JobId& id) {

@@ -40,6 +40,28 @@ struct JobReport {
   bool tidying = false;         // It has ended, and TaskManagers still remove what it left.
 };
 
+/// The present attempt of one subtask, with what it last said of itself.
+struct TaskReport {
+  AttemptId attempt;
+  std::string name;  // Of its vertex.
+  TaskState state = TaskState::kCreated;
+  TaskManagerId task_manager;  // Of none before it is scheduled.
+  uint64_t records_in = 0;
+  uint64_t records_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+  uint64_t source_records = 0;
+  // Together its life so far, in milliseconds.
+  uint64_t busy_ms = 0;
+  uint64_t idle_ms = 0;
+  uint64_t back_pressured_ms = 0;
+};
+
+struct JobDetails {
+  JobReport job;
+  std::vector<TaskReport> tasks;  // By vertex and subtask; the first 10,000.
+};
+
 struct TaskManagerReport {
   TaskManagerId id;
   std::string name;
@@ -72,6 +94,7 @@ class ControlClient {
   Result<JobId> submit(const Submission&);
   Result<std::vector<JobReport>> list();
   Result<JobReport> get(const JobId&);
+  Result<JobDetails> details(const JobId&);
   Status cancel(const JobId&);
   Result<std::vector<TaskManagerReport>> task_managers();
 

@@ -3,6 +3,7 @@
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
+#include "runtime/cli/job_list_view.h"
 
 namespace freshet::cli {
 
@@ -11,6 +12,8 @@ namespace {
 struct ListOptions {
   ClusterSelection cluster;
   SettingsOptions settings;
+  bool verbose = false;
+  bool json = false;
 };
 
 struct CancelOptions {
@@ -19,25 +22,43 @@ struct CancelOptions {
   std::string job;
 };
 
+/// Those who name them may have gone.
+TaskManagerNames names_of(const std::vector<TaskManagerReport>& task_managers) {
+  TaskManagerNames names;
+  for (const TaskManagerReport& one : task_managers) names[one.id] = one.name;
+  return names;
+}
+
 Status list_jobs(const ListOptions& options) {
   ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_read_by_jobs));
   ClusterSelection selection = options.cluster;
   selection.secret = given.configuration.text(config::kSecret);
   ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
-  ASSIGN_OR_RETURN(const auto jobs, connection->client().list());
-  if (jobs.empty()) {
-    fmt::print("No jobs.\n");
-    return Status();
-  }
-  fmt::print("{:<32}  {:<10}  {:>9}  {:>8}  {:>14}  {}\n", "JOB", "STATE", "TASKS", "RESTARTS",
-             "RECORDS READ", "NAME");
+  ControlClient& client = connection->client();
+  ASSIGN_OR_RETURN(const auto jobs, client.list());
+  std::vector<JobDetails> details;
   for (const JobReport& job : jobs) {
-    fmt::print("{:<32}  {:<10}  {:>9}  {:>8}  {:>14}  {}\n", job.id.to_string(),
-               to_string(job.state),
-               fmt::format("{}/{}", job.tasks_running + job.tasks_finished, job.tasks),
-               job.restarts, job.source_records, job.name);
-    if (!job.waiting_for.empty()) fmt::print("    waits for {}\n", job.waiting_for);
-    if (!job.cause.ok()) fmt::print("    {}\n", job.cause.message());
+    details.push_back({job, {}});
+    if (!options.verbose) continue;
+    auto all = client.details(job.id);
+    // It may have been forgotten since the list was made.
+    if (!all.ok() && all.status().code() != StatusCode::kNotFound) return all.status();
+    if (all.ok()) details.back() = *std::move(all);
+  }
+  TaskManagerNames names;
+  if (options.verbose) {
+    ASSIGN_OR_RETURN(const auto task_managers, client.task_managers());
+    names = names_of(task_managers);
+  }
+  if (options.json) {
+    fmt::print("{}", job_list_json(details, options.verbose, names));
+  } else if (jobs.empty()) {
+    fmt::print("No jobs.\n");
+  } else if (!options.verbose) {
+    fmt::print("{}", job_list_text(jobs));
+  } else {
+    for (const JobDetails& one : details)
+      fmt::print("{}{}", job_list_text({one.job}), task_list_text(one, names));
   }
   return Status();
 }
@@ -60,7 +81,13 @@ void add_job_commands(CLI::App& parser, std::vector<Command>& commands) {
   CLI::App* const list_parser = parser.add_subcommand("list", "Show the jobs of a cluster");
   list->cluster.add_options(*list_parser);
   add_settings(*list_parser, list->settings);
-  list_parser->footer("Example:\n  freshet list --cluster default");
+  list_parser->add_flag("-v,--verbose", list->verbose,
+                        "With vertices and subtasks: state, attempt, records, share of its life "
+                        "that each was busy or back-pressured");
+  list_parser->add_flag("--json", list->json, "An object with an array of jobs, for programs");
+  list_parser->footer(
+      "Examples:\n  freshet list --cluster default\n  freshet list -v\n"
+      "  freshet list --json | jq '.jobs[] | select(.state == \"RUNNING\") | .jid'");
   commands.push_back({list_parser, [list] { return report(list_jobs(*list)); }});
 
   auto cancel = std::make_shared<CancelOptions>();
