@@ -11,8 +11,10 @@ namespace freshet {
 
 namespace {
 
-constexpr uint64_t kUnwrittenBytesMax = 512u << 10;
-constexpr uint64_t kReadBytes = 64u << 10;
+// As long as a disk that does not stand still needs at most: then nobody has to stand in for who
+// waits.
+constexpr auto kUsualWait = 50ms;
+constexpr auto kLookAgain = 20ms;  // Whether it is cancelled.
 
 }  // namespace
 
@@ -27,7 +29,7 @@ FileQueue::~FileQueue() {
     LOG_WARN("spill_file_not_removed", {{"path", path_}, {"cause", status}});
 }
 
-Status FileQueue::push(std::string bytes) {
+Status FileQueue::push(std::string bytes, const std::atomic<bool>* cancelled) {
   bool post = false;
   bool too_much = false;
   {
@@ -40,13 +42,30 @@ Status FileQueue::push(std::string bytes) {
   }
   if (post) post_run();
   if (!too_much) return Status();
-  const auto write_all = [this] {
+  if (options_.place.run_blocking) {
+    wait_for_room(cancelled);
+  } else {
     while (write_one()) {
     }
-  };
-  options_.place.run_blocking ? options_.place.run_blocking(write_all) : write_all();
+  }
   MutexLock lock(mutex_);
   return status_;
+}
+
+bool FileQueue::has_room() { return unwritten_bytes_ <= kUnwrittenBytesMax / 2 || !status_.ok(); }
+
+void FileQueue::wait_for_room(const std::atomic<bool>* cancelled) {
+  const auto wait = [this](Duration longest) {
+    MutexLock lock(mutex_);
+    if (!has_room()) room_.wait_for(mutex_, longest);
+    return has_room();
+  };
+  if (wait(kUsualWait)) return;
+  options_.place.run_blocking([&] {
+    while (!wait(kLookAgain)) {
+      if (cancelled != nullptr && cancelled->load(std::memory_order_acquire)) return;
+    }
+  });
 }
 
 Result<std::string> FileQueue::pop() {
@@ -75,17 +94,17 @@ bool FileQueue::has_next() const {
          (read_bytes_ == written_bytes_ && !writing_ && !unwritten_.empty());
 }
 
-void FileQueue::close() {
-  bool started = false;
+void FileQueue::close(std::shared_ptr<FileQueue> queue) {
   {
-    MutexLock lock(mutex_);
-    closed_ = true;
-    unwritten_.clear();
-    read_ahead_.clear();
-    started = posted_ || writing_ || written_bytes_ != 0;
+    MutexLock lock(queue->mutex_);
+    queue->closed_ = true;
+    queue->unwritten_.clear();
+    queue->read_ahead_.clear();
+    if (!queue->posted_ && !queue->writing_ && queue->written_bytes_ == 0 && queue->status_.ok())
+      return;  // There is no file.
   }
-  // The last owner removes the file.
-  if (started) options_.place.executor->post("spill_file_closed", [self = shared_from_this()] {});
+  Executor& executor = *queue->options_.place.executor;
+  executor.post("spill_file_closed", [queue = std::move(queue)] {});
 }
 
 bool FileQueue::must_post() {
@@ -132,6 +151,7 @@ bool FileQueue::write_one() {
   }
   Status status = write(bytes);
   MutexLock lock(mutex_);
+  room_.notify_one();
   writing_ = false;
   if (status.ok()) {
     unwritten_bytes_ -= bytes.size();

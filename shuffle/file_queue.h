@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,38 +14,47 @@
 
 namespace freshet {
 
-/// Bytes that pass through a file, first in, first out. One thread pushes and pops, and waits for
-/// the disk in neither; an executor writes and reads, ahead of what is popped. Only who pushes
-/// faster than the disk takes it helps to write. The file is made by the first write, only grows,
-/// and is removed by the executor after close(). Nothing is synced.
+/// Bytes that pass through a file, first in, first out. One thread pushes and pops; an executor
+/// writes, and reads ahead of what is popped. The file is made by the first write, only grows, and
+/// is removed by the executor after close(). Nothing is synced. In memory are at most
+/// kUnwrittenBytesMax and what was pushed last, and twice kReadBytes.
 ///
 /// Owned by shared_ptr, with what the executor has still to do. push(), pop() and close() belong to
 /// one thread. All errors name the path; after one nothing else is done.
 class FileQueue final : public std::enable_shared_from_this<FileQueue> {
  public:
+  static constexpr uint64_t kUnwrittenBytesMax = 256u << 10;
+  static constexpr uint64_t kReadBytes = 64u << 10;
+
   struct Options {
     SpillPlace place;
     std::string name;  // Of the file.
-    // Called on the executor when pop() had nothing and has something now, and after an error.
+    // Called on the executor when pop() had nothing and has something now, and after an error. It
+    // may still run when close() has returned.
     std::function<void()> wake;
   };
 
   explicit FileQueue(Options options);
   ~FileQueue();
 
-  /// Appends `bytes`. Not ok when something could not be written or read.
-  Status push(std::string bytes);
+  /// Appends `bytes`. Does not wait for the disk before it is kUnwrittenBytesMax behind; and then
+  /// not any longer once `*cancelled` (may be null). Not ok when something could not be written or
+  /// read.
+  Status push(std::string bytes, const std::atomic<bool>* cancelled);
 
   /// The next of what was pushed and not popped, of which there is some: at least a byte, or
   /// nothing when it is still on its way. kDataLoss when the file does not hold it any more.
   Result<std::string> pop();
 
-  /// No wake-up begins after this; what is inside is dropped.
-  void close();
+  /// Drops what is inside. The executor is the last owner and removes the file; no thread waits
+  /// for a disk here.
+  static void close(std::shared_ptr<FileQueue> queue);
 
   const std::string& path() const { return path_; }
 
  private:
+  void wait_for_room(const std::atomic<bool>* cancelled);
+  bool has_room() REQUIRES(mutex_);
   /// True: the caller must post run().
   bool must_post() REQUIRES(mutex_);
   bool has_next() const REQUIRES(mutex_);
@@ -66,6 +77,7 @@ class FileQueue final : public std::enable_shared_from_this<FileQueue> {
   std::unique_ptr<ReadableFile> reader_ GUARDED_BY(io_mutex_);
 
   Mutex mutex_;
+  std::condition_variable_any room_;
   // Behind each other: what was read, the file from `read_bytes_` on, what is being written, what
   // waits for that.
   std::string read_ahead_ GUARDED_BY(mutex_);

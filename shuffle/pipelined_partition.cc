@@ -207,7 +207,7 @@ void PipelinedPartition::spill() {
     }
   }
   for (const PartitionQueues::Pushed& item : shared_.closed) {
-    if (status_.ok()) status_ = spill_->append(item.subpartition, item.buffer);
+    if (status_.ok()) status_ = spill_->append(item.subpartition, item.buffer, cancelled_);
   }
   shared_.closed.clear();
 }

@@ -44,7 +44,8 @@ Status SpillFile::damaged(std::string_view what) const {
   return data_loss(fmt::format("{}: {}", path(), what));
 }
 
-Status SpillFile::append(uint32_t subpartition, const Buffer& buffer) {
+Status SpillFile::append(uint32_t subpartition, const Buffer& buffer,
+                         const std::atomic<bool>* cancelled) {
   Header header;
   header.first_element = buffer.first_element;
   header.subpartition = subpartition;
@@ -61,7 +62,7 @@ Status SpillFile::append(uint32_t subpartition, const Buffer& buffer) {
   ++buffers_;
   if (unqueued_.size() < kWriteBytes) return Status();
   queued_bytes_ += unqueued_.size();
-  return queue_->push(std::exchange(unqueued_, {}));
+  return queue_->push(std::exchange(unqueued_, {}), cancelled);
 }
 
 Result<std::optional<SpillFile::Taken>> SpillFile::take() {

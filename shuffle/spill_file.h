@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "shuffle/buffer.h"
 #include "shuffle/file_queue.h"
@@ -13,7 +15,7 @@ namespace freshet {
 
 /// Buffers of one partition in a file: first in, first out. It is made when there is enough to
 /// write, and goes some time after this object: whoever took everything should drop it. Neither
-/// function waits for the disk, except that append() does while much is not written yet.
+/// function waits for the disk, except that append() does while too much is not written yet.
 ///
 /// What a partition owes dies with its process, and nobody else reads the file. All errors name the
 /// path; after one, neither append() nor take() may be called again.
@@ -28,14 +30,16 @@ class SpillFile {
 
   explicit SpillFile(FileQueue::Options options)
       : queue_(std::make_shared<FileQueue>(std::move(options))) {}
-  ~SpillFile() { queue_->close(); }
+  ~SpillFile() { FileQueue::close(std::move(queue_)); }
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
   bool empty() const { return buffers_ == 0; }
 
-  /// Copies the bytes: the block may go.
-  Status append(uint32_t subpartition, const Buffer& buffer);
+  /// Copies the bytes: the block may go. Waits for nothing any more once `*cancelled` (may be
+  /// null).
+  Status append(uint32_t subpartition, const Buffer& buffer,
+                const std::atomic<bool>* cancelled = nullptr);
 
   /// The oldest, when it is not empty; nullopt when that is not read yet: then it wakes. kDataLoss
   /// when the file does not hold what was put into it.
@@ -51,7 +55,7 @@ class SpillFile {
   }
   Status damaged(std::string_view what) const;
 
-  const std::shared_ptr<FileQueue> queue_;
+  std::shared_ptr<FileQueue> queue_;
   uint64_t buffers_ = 0;  // In all.
   // Behind each other: what was popped, what is in the queue, what is not yet.
   std::string read_;

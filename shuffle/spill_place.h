@@ -13,8 +13,9 @@ struct SpillPlace {
   FileSystem* files = nullptr;
   std::string directory;         // Is made when there is none.
   Executor* executor = nullptr;  // Writes and reads the files; may block.
-  /// Runs a function that may block for as long as a disk likes, on the calling thread: that of a
-  /// task that is faster than the disk. Empty: just calls it.
+  /// Runs a function that waits for as long as the disk likes, on the calling thread: that of a
+  /// task that is too far ahead of the disk. Empty: nobody can wait, because the executor has no
+  /// thread of its own; then that task writes what is too much.
   std::function<void(const std::function<void()>&)> run_blocking;
 };
 

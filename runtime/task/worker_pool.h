@@ -36,7 +36,7 @@ class WorkerPool final : public TaskRunner {
   void remove(const std::shared_ptr<RunnableTask>& task) override;
 
   /// At most so many workers block at once while others stand in for them.
-  static constexpr size_t kStandInsMax = 32;
+  static constexpr size_t kStandInsMax = 128;
 
   /// Runs `function`, which may block, on the calling thread. Within a step on a worker another
   /// thread steps tasks meanwhile; such threads are kept for the next time.

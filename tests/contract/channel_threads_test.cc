@@ -68,6 +68,7 @@ class Consumer final : public Task {
 void carry_between_threads(RigKind kind, uint64_t at_once, ChannelRig::Settings settings) {
   ManualClock clock;
   ThreadExecutor threads[4] = {{"p0", clock}, {"p1", clock}, {"c0", clock}, {"c1", clock}};
+  settings.disk_on_thread = true;
   ChannelRig rig(kind, settings);
   std::vector<std::shared_ptr<Producer>> producers;
   std::vector<std::shared_ptr<Consumer>> consumers;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -45,20 +46,21 @@ class FileQueueTest : public ::testing::Test {
   }
 
   std::shared_ptr<FileQueue> make_queue(uint64_t number) {
-    const auto count_blocking = [this](const std::function<void()>& function) {
+    const auto block = [this](const std::function<void()>& function) {
       ++blocked_;
+      if (when_it_waits_) when_it_waits_();
       function();
     };
     return std::make_shared<FileQueue>(
-        FileQueue::Options{SpillPlace{&files_, "/spill", &disk_, count_blocking},
-                           std::to_string(number), [bell = bell_] { bell->ring(); }});
+        FileQueue::Options{SpillPlace{&files_, "/spill", &disk_, block}, std::to_string(number),
+                           [bell = bell_] { bell->ring(); }});
   }
 
   void push(FileQueue& queue, uint64_t numbers) {
     std::string bytes;
     for (; numbers > 0; --numbers, ++pushed_)
       bytes.append(reinterpret_cast<const char*>(&pushed_), sizeof pushed_);
-    ASSERT_TRUE(queue.push(std::move(bytes)).ok());
+    ASSERT_TRUE(queue.push(std::move(bytes), &cancelled_).ok());
   }
 
   void pop(FileQueue& queue) {
@@ -80,6 +82,8 @@ class FileQueueTest : public ::testing::Test {
   ThreadExecutor disk_{"disk", *clock_};
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   uint64_t blocked_ = 0;
+  std::function<void()> when_it_waits_;
+  std::atomic<bool> cancelled_{false};
   uint64_t pushed_ = 0;
   uint64_t popped_ = 0;
   std::string rest_;
@@ -97,16 +101,47 @@ TEST_F(FileQueueTest, GivesBackWhatWasPushedWhileAThreadWritesAndReads) {
       }
     }
     while (popped_ != pushed_) pop(*queue);
-    queue->close();
+    FileQueue::close(queue);
   }
 }
 
-TEST_F(FileQueueTest, HelpsToWriteWhenItIsFasterThanTheDisk) {
+TEST_F(FileQueueTest, IsNeverFarAheadOfADiskThatGoesOn) {
   const auto queue = make_queue(1);
   for (int i = 0; i < 2000; ++i) push(*queue, 10'000);
-  EXPECT_GT(blocked_, 0u);
   while (popped_ != pushed_) pop(*queue);
-  queue->close();
+  FileQueue::close(queue);
+}
+
+/// A disk that stands still.
+class StandingFileQueueTest : public FileQueueTest {
+ protected:
+  StandingFileQueueTest() {
+    disk_.post("stand", [this] { bell_of_disk_.wait(); });
+  }
+  void push_too_much(FileQueue& queue) {
+    for (uint64_t bytes = 0; bytes <= FileQueue::kUnwrittenBytesMax; bytes += 80'000)
+      push(queue, 10'000);
+  }
+
+  Bell bell_of_disk_;
+};
+
+TEST_F(StandingFileQueueTest, WaitsUntilThereIsRoom) {
+  const auto queue = make_queue(1);
+  when_it_waits_ = [this] { bell_of_disk_.ring(); };
+  push_too_much(*queue);
+  EXPECT_EQ(blocked_, 1u);
+  while (popped_ != pushed_) pop(*queue);
+  FileQueue::close(queue);
+}
+
+TEST_F(StandingFileQueueTest, WaitsNoLongerOnceItIsCancelled) {
+  const auto queue = make_queue(1);
+  when_it_waits_ = [this] { cancelled_ = true; };
+  push_too_much(*queue);
+  EXPECT_EQ(blocked_, 1u);
+  FileQueue::close(queue);
+  bell_of_disk_.ring();
 }
 
 TEST_F(FileQueueTest, GoesInTheMiddleOfAnything) {
@@ -117,7 +152,7 @@ TEST_F(FileQueueTest, GoesInTheMiddleOfAnything) {
     rest_.clear();
     for (uint64_t i = 1 + random->below(8); i > 0; --i) push(*queue, 10'000);
     for (uint64_t i = random->below(4); i > 0 && popped_ != pushed_; --i) pop(*queue);
-    queue->close();
+    FileQueue::close(queue);
   }
 }
 

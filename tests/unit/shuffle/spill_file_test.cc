@@ -193,6 +193,7 @@ class DamagedSpillFileTest : public SpillFileTest {
   /// `damage(content)`.
   template <class Damage>
   Status take_all_after(Damage&& damage) {
+    disk_.run_ready();  // The file before had the same name.
     auto random = make_seeded_random(++seed_);
     SpillFile spill(
         {SpillPlace{local_.get(), directory_, &disk_, {}}, "damaged.spill", [this] { ++woken_; }});
