@@ -2,7 +2,7 @@
 
 namespace freshet {
 
-void FlushLists::give_back_unwritten() {
+bool FlushLists::give_back_unwritten() {
   looked_at_.swap(flushed_);
   for (size_t i = 0; i < looked_at_.size(); ++i) {
     prefetch(looked_at_, i + kAhead);
@@ -21,9 +21,10 @@ void FlushLists::give_back_unwritten() {
     }
   }
   looked_at_.clear();
-  if (idle_channels_.empty()) return;
+  if (idle_channels_.empty()) return false;
   queues_.await_drained(idle_channels_);
   idle_channels_.clear();
+  return awaits_ = true;
 }
 
 void FlushLists::give_back_drained() {

@@ -47,7 +47,8 @@ class FlushLists {
  private:
   static constexpr size_t kAhead = 8;
 
-  void give_back_unwritten();
+  /// True when some became idle.
+  bool give_back_unwritten();
   void give_back_drained();
   static void prefetch(const std::vector<ChannelWriter*>& writers, size_t index) {
     if (index < writers.size()) prefetch_bytes(writers[index], sizeof(ChannelWriter));
@@ -59,6 +60,7 @@ class FlushLists {
   std::vector<ChannelWriter*> flushed_;  // By the last one; some were written to since.
   uint64_t idle_ = 0;                    // Channels with memory that are in neither.
   uint64_t visits_ = 0;
+  bool awaits_ = false;  // The queues were asked to say of some when they are drained.
   // Empty but within flush():
   std::vector<ChannelWriter*> looked_at_;
   std::vector<PartitionQueues::Channel*> idle_channels_;
@@ -66,8 +68,9 @@ class FlushLists {
 
 template <class Condition, class AfterEach>
 void FlushLists::flush(Condition condition, AfterEach after_each) {
-  if (!flushed_.empty()) give_back_unwritten();
-  if (idle_ != 0) give_back_drained();
+  // What was drained before was it perhaps before something else was written.
+  if (awaits_) give_back_drained();
+  if (!flushed_.empty() && give_back_unwritten()) give_back_drained();
   size_t kept = 0;
   for (size_t i = 0; i < written_.size(); ++i) {
     prefetch(written_, i + kAhead);

@@ -123,6 +123,22 @@ TEST_F(FlushVisitsTest, WhatWasTakenBeforeTheSecondLookIsGivenBack) {
   EXPECT_EQ(held_bytes(), kSmallBlockBytes);
 }
 
+TEST_F(FlushVisitsTest, WhatWasTakenOnceSaysNothingOfWhatIsWrittenNext) {
+  write(5);
+  flush();
+  flush();  // Idle: something waits.
+  write(5);
+  read(5);  // Nothing waits, but something is written.
+  write(5);
+  flush();
+  flush();  // Idle again, and something waits again.
+  EXPECT_EQ(held_bytes(), kSmallBlockBytes);
+  EXPECT_TRUE(partition_->wants_flush());
+  write(5);
+  flush();
+  EXPECT_EQ(read(5), 1u);  // In the same block.
+}
+
 TEST_F(FlushVisitsTest, ForgetsNobodyWhoeverWritesAndReadsWhen) {
   for (const bool hash : {false, true}) {
     make_partition(hash);
