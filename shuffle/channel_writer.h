@@ -63,7 +63,8 @@ class ChannelWriter {
   /// Lets the encoder write in place when there is room for that.
   void begin_record(EpochMillis timestamp, Encoder* encoder);
 
-  /// Takes in what was encoded.
+  /// Takes in what was encoded. Throws CodecError when it has not the size that all have, or more
+  /// than kRecordBytesMax; nothing may be written to the partition any more then.
   void end_record(EpochMillis timestamp, std::string_view payload);
 
   /// Puts the event behind all that was written. `event` holds u8 kind, fields.
@@ -103,6 +104,7 @@ class ChannelWriter {
   bool may_be_as_large(uint32_t block_bytes) const {
     return block_bytes == kSmallBlockBytes || block_bytes <= block_bytes_max();
   }
+  void check_size(size_t bytes) const;
   void open_block();
   /// From here on records are written in place, without this class.
   void open_in_place();

@@ -107,5 +107,34 @@ TEST_F(HandOverTest, ABlockOfWhichSomethingWaitsIsFilled) {
   EXPECT_EQ(held_bytes(), 0u);
 }
 
+/// What a codec does wrong is no reason to abort.
+TEST(RecordSizeTest, ARecordThatHasNotTheSizeThatAllHaveIsRefused) {
+  for (const uint32_t bytes : {0u, 4u, 9u, 2000u, 100'000u}) {
+    const auto pool = std::make_shared<SegmentPool>(4u << 20);
+    PipelinedPartition::Context context;
+    context.pool = pool;
+    context.index = std::make_shared<DatasetIndex>();
+    context.claim = {1u << 20, 0};
+    ResultPartition::Options options;
+    options.fixed_record_size = 8;
+    const auto partition = *PipelinedPartition::create(options, std::move(context));
+    const auto write = [&](uint32_t size) {
+      partition->write(0, kNoTimestamp, 8, [size](Encoder& encoder) {
+        encoder.write(std::string(size, 'x').data(), size);
+      });
+    };
+    for (int i = 0; i < 100; ++i) write(8);
+    try {
+      write(bytes);
+      ADD_FAILURE() << bytes << " bytes were taken";
+    } catch (const CodecError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "its codec wrote " + std::to_string(bytes) + " bytes, and says that each has 8");
+    }
+    partition->release();
+    EXPECT_EQ(pool->free_bytes(), pool->total_bytes());
+  }
+}
+
 }  // namespace
 }  // namespace freshet
