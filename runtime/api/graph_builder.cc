@@ -155,6 +155,10 @@ void GraphBuilder::set_chaining(uint32_t index, Chaining chaining) {
   nodes_.at(index).logical.chaining = chaining;
 }
 
+void GraphBuilder::set_blocking(uint32_t index, bool blocking) {
+  nodes_.at(index).logical.blocking = blocking;
+}
+
 void GraphBuilder::set_buffer_timeout(uint32_t index, Duration timeout) {
   Node& node = nodes_.at(index);
   if (node.logical.outputs == 0) {

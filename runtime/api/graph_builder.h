@@ -48,6 +48,7 @@ class GraphBuilder {
   void set_max_parallelism(uint32_t index, uint32_t max_parallelism);
   void set_slot_sharing_group(uint32_t index, std::string group);
   void set_chaining(uint32_t index, Chaining);
+  void set_blocking(uint32_t index, bool blocking);
   void set_buffer_timeout(uint32_t index, Duration);
 
   void set_job_name(std::string name) { job_name_ = std::move(name); }

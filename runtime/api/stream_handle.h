@@ -39,6 +39,10 @@ class StreamHandle {
   Derived& start_new_chain() { return set(&GraphBuilder::set_chaining, Chaining::kHead); }
   /// Chained neither with what comes before it nor with what comes behind.
   Derived& disable_chaining() { return set(&GraphBuilder::set_chaining, Chaining::kNever); }
+  /// Its function may block: sleep, or wait for a service. Then its tasks get a thread each, and
+  /// hold up nobody else; all other tasks of a TaskManager share its workers. Not chained with
+  /// those that do not block.
+  Derived& set_blocking() { return set(&GraphBuilder::set_blocking, true); }
   /// How long a record may wait for others in the operator's output, up to 24 h; 0: each is sent at
   /// once; kNoBufferTimeout: until a buffer is full. Inside a chain nothing waits.
   Derived& set_buffer_timeout(Duration timeout) {

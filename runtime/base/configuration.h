@@ -62,7 +62,7 @@ struct ConfigKey {
   SETTING(kSlotTimeout, "slot.request.timeout", "10 s", duration(), kBoth, \
           "longest wait of a job for its slots") \
   SETTING(kWorkerThreads, "taskmanager.worker-threads", "0", integer(0, 1024), kProcess, \
-          "threads that run tasks; 0: one per core") \
+          "threads that run tasks, but for those that may block; 0: one per core") \
   SETTING(kBindHost, "bind-host", "127.0.0.1", text(), kProcess, \
           "address that ports are bound to; beyond loopback only with security.secret") \
   SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), kProcess, \

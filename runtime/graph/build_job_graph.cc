@@ -116,9 +116,10 @@ Status Builder::resolve_operators() {
     const uint32_t limit = one.keyed ? kMaxKeyGroups : kMaxStatelessParallelism;
     const uint32_t maximum =
         one.max_parallelism == 0 ? default_max_parallelism(parallelism) : one.max_parallelism;
-    if (std::max(parallelism, one.max_parallelism) > limit) {
-      return invalid_argument(quoted(one) + " has parallelism " +
-                              std::to_string(std::max(parallelism, one.max_parallelism)) +
+    for (const auto& [what, number] : {std::pair{"parallelism", parallelism},
+                                       std::pair{"maximum parallelism", one.max_parallelism}}) {
+      if (number <= limit) continue;
+      return invalid_argument(quoted(one) + " has " + what + " " + std::to_string(number) +
                               ", the most is " + std::to_string(limit) + "; set a lower one");
     }
     if (parallelism > maximum) {

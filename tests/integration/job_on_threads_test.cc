@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <numeric>
 #include <sstream>
 #include <thread>
@@ -16,6 +17,25 @@
 // that ThreadSanitizer sees every hand-over between them.
 
 namespace freshet {
+
+/// Its codec writes less than it says.
+struct Shorter {
+  int64_t number = 0;
+};
+
+template <>
+struct Codec<Shorter> {
+  static constexpr uint32_t kFixedSize = 8;
+  static std::string fingerprint() { return "shorter"; }
+  static void encode(const Shorter& value, Encoder& encoder) {
+    if (value.number != 7) return encoder.write_fixed(value.number);
+    encoder.write_fixed(static_cast<uint32_t>(value.number));
+  }
+  static void decode(Decoder& decoder, Shorter& value) {
+    value.number = decoder.read_fixed<int64_t>();
+  }
+};
+
 namespace {
 
 using testing::kParallelism;
@@ -170,6 +190,47 @@ TEST(JobOnThreadsTest, FinishesWhenEachOfFourElementsBecomesMuchMoreThanThereIsM
   EXPECT_EQ(taken.load(), kParallelism * kRecordsOfEach);
   EXPECT_TRUE(results->values().empty());
   EXPECT_TRUE(cluster.nothing_is_spilled());
+}
+
+/// More of them wait for each other than there are workers.
+TEST(JobOnThreadsTest, OperatorsThatBlockHoldUpNobody) {
+  std::barrier together(kParallelism);
+  const auto results = std::make_shared<CollectedResults<int64_t>>();
+  const auto module = std::make_shared<InProcessModule>("blocking", [&](Environment& env) {
+    env.from_source(sequence(1, kParallelism))
+        .partition_custom(
+            [](int64_t key, uint32_t tasks) { return static_cast<uint32_t>(key % tasks); },
+            [](const int64_t& number) { return number; })
+        .map([&together](const int64_t& number) {
+          together.arrive_and_wait();
+          return number;
+        })
+        .set_blocking()
+        .sink_to(collect_sink<int64_t>(results));
+  });
+  ThreadCluster cluster(module, {.task_managers = {"only"}});
+  const JobReport report = cluster.run(submission_of(*module));
+  EXPECT_EQ(report.state, JobState::kFinished) << report.cause.to_string();
+  EXPECT_EQ(results->values().size(), kParallelism);
+}
+
+TEST(JobOnThreadsTest, FailsWithTheOperatorWhoseRecordHasAWrongSize) {
+  const auto results = std::make_shared<CollectedResults<int64_t>>();
+  const auto module = std::make_shared<InProcessModule>("short", [&](Environment& env) {
+    env.from_source(sequence(0, 9))
+        .map([](const int64_t& number) { return Shorter{number}; })
+        .name("shorten")
+        .rebalance()
+        .map([](const Shorter& record) { return record.number; })
+        .sink_to(collect_sink<int64_t>(results));
+  });
+  ThreadCluster cluster(
+      module, {.task_managers = {"only"}, .configuration = {{"restart-strategy.type", "none"}}});
+  const JobReport report = cluster.run(submission_of(*module));
+  EXPECT_EQ(report.state, JobState::kFailed);
+  for (const char* said : {"operator 'shorten'", "a record cannot be written",
+                           "its codec wrote 4 bytes, and says that each has 8"})
+    EXPECT_NE(report.cause.message().find(said), std::string::npos) << report.cause.message();
 }
 
 }  // namespace
