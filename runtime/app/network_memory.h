@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "runtime/base/configuration.h"
 #include "runtime/base/file_system.h"
@@ -17,10 +18,18 @@ struct NetworkMemory {
 };
 
 /// From its settings. kInvalidArgument, with what to set, when the pools of `task_managers` are
-/// larger than the memory of their machine, or a gate budget was set that is larger than the pool.
+/// larger than the memory that they may use, or a gate budget was set that is larger than the pool.
 Result<NetworkMemory> network_memory(const Configuration&, FileSystem&, uint32_t task_managers = 1);
 
-/// The kernel's MemTotal; nullopt when it does not say.
-std::optional<uint64_t> machine_memory_bytes(FileSystem&);
+/// Memory that this process may use, and who says so: `MemTotal`, or the file of a control group.
+struct MemoryLimit {
+  uint64_t bytes = 0;
+  std::string origin;
+  bool operator==(const MemoryLimit&) const = default;
+};
+
+/// The least of what the machine has and what the control groups of this process allow, of version
+/// 1 or 2, as a container has them; nullopt when the kernel does not say.
+std::optional<MemoryLimit> memory_limit(FileSystem&);
 
 }  // namespace freshet

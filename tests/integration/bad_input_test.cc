@@ -337,7 +337,7 @@ TEST_F(BadInputTest, RefusesASegmentPoolThatTheMachineCannotHold) {
     const Outcome outcome = run_freshet(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
     for (const char* words :
-         {"taskmanager.memory.network.size: '1024 gb' (1099511627776 bytes)", "MemTotal: ",
+         {"taskmanager.memory.network.size: '1024 gb' (1099511627776 bytes)", "it may use (",
           "set it to a part of what is left beside everything else, such as '128 mb'"})
       EXPECT_THAT(outcome.errors, HasSubstr(words));
   }
