@@ -63,11 +63,13 @@ uint64_t MemoryShares::expected_of(const JobId& job, uint64_t bytes_max) const {
 }
 
 Status MemoryShares::too_little(const JobId& job, uint64_t needed_bytes) const {
-  const uint64_t segments = (needed_bytes + kLargeBlockBytes - 1) / kLargeBlockBytes;
+  // TaskManagers of one job need about the same: what one asks for should do for the others, too.
+  constexpr uint64_t kMegabyte = 1u << 20;
+  const uint64_t megabytes = (needed_bytes + kMegabyte - 1) / kMegabyte;
   const std::string what = fmt::format(
       "memory for buffers: {} bytes are needed, and there are {}; raise "
       "taskmanager.memory.network.size of the TaskManagers, or lower the parallelism",
-      segments * kLargeBlockBytes, total_bytes_);
+      megabytes * kMegabyte, total_bytes_);
   // What other jobs have comes back when they end.
   const auto at = by_job_.find(job);
   const bool alone = (at == by_job_.end() ? 0 : at->second) == guaranteed_bytes_ &&

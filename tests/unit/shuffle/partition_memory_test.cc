@@ -255,7 +255,7 @@ TEST_F(PartitionMemoryTest, SaysHowMuchIsNeededWhenThereIsTooLittle) {
   options.subpartitions = 1000;
   const Status alone = environment_->create_partition(options).status();
   EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);  // It does not get better.
-  for (const char* said : {"294912", "262144", "taskmanager.memory.network.size"})
+  for (const char* said : {"1048576", "262144", "taskmanager.memory.network.size"})
     EXPECT_NE(alone.message().find(said), std::string::npos) << alone.message();
   options.job = JobId{9, 9};
   EXPECT_EQ(environment_->create_partition(options).status().code(),

@@ -322,7 +322,7 @@ TEST_F(TaskExecutorTest, FailsAllTasksWhenThereIsTooLittleMemoryForThemTogether)
   const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
   ASSERT_NE(failed, nullptr);
   EXPECT_THAT(failed->cause().message(),
-              HasSubstr("memory for buffers: 1081344 bytes are needed, and there are 1048576"));
+              HasSubstr("memory for buffers: 2097152 bytes are needed, and there are 1048576"));
   EXPECT_EQ(executor_->hosted_tasks(), 0u);
   for (const auto& other : others) other->release();
   deploy(1);
