@@ -1,6 +1,7 @@
 #include "runtime/connectors/split_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/check.h"
 
@@ -15,7 +16,9 @@ void SplitEnumerator::open(OperatorContext& context, std::vector<RecordReceiver*
 
 void SplitEnumerator::process(uint32_t /*input*/, const void* record, EpochMillis /*timestamp*/) {
   if (!next_) return;  // The end of the output is the answer.
-  const Split split{static_cast<const SplitRequest*>(record)->reader, std::move(*next_)};
+  const auto& request = *static_cast<const SplitRequest*>(record);
+  if (!std::exchange(asked_, true) && supply_->divide_for(request.readers)) next_ = supply_->next();
+  const Split split{request.reader, std::move(*next_)};
   next_ = supply_->next();
   splits_->receive(&split, kNoTimestamp);
 }
@@ -38,7 +41,7 @@ void SplitReader::process(uint32_t /*input*/, const void* record, EpochMillis /*
 }
 
 void SplitReader::ask() {
-  const SplitRequest request{context_->subtask()};
+  const SplitRequest request{context_->subtask(), context_->parallelism()};
   requests_->receive(&request, kNoTimestamp);
 }
 
@@ -94,12 +97,18 @@ class ReaderFactory final : public OperatorFactory {
 
 class RangeSupply final : public SplitSupply {
  public:
-  explicit RangeSupply(std::optional<NumberRange> all) : rest_(all) {
-    if (rest_)
-      step_ = std::clamp<uint64_t>((rest_->last - rest_->first) / kRanges, 0, kLongest - 1);
-  }
+  explicit RangeSupply(std::optional<NumberRange> all) : all_(all) { (void)divide_for(1); }
 
   void open(OperatorContext& /*context*/) override {}
+
+  bool divide_for(uint32_t readers) override {
+    const uint64_t ranges = std::max<uint64_t>(kRanges, uint64_t{kRangesPerReader} * readers);
+    rest_ = all_;
+    // Rounded down, or the last readers would have nothing.
+    if (rest_)
+      step_ = std::min(kLongest, std::max<uint64_t>(1, (all_->last - all_->first) / ranges)) - 1;
+    return true;
+  }
 
   std::optional<std::string> next() override {
     if (!rest_) return std::nullopt;
@@ -114,8 +123,10 @@ class RangeSupply final : public SplitSupply {
   }
 
  private:
-  static constexpr uint64_t kRanges = 64;
+  static constexpr uint64_t kRanges = 64;  // At least about so many.
+  static constexpr uint32_t kRangesPerReader = 4;
   static constexpr uint64_t kLongest = 1 << 20;
+  const std::optional<NumberRange> all_;
   std::optional<NumberRange> rest_;
   uint64_t step_ = 0;  // Indexes of a range, less one: the number of all may not fit in 64 bits.
 };

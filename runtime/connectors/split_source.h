@@ -22,6 +22,10 @@ class SplitSupply {
   /// only. Throws when there is no such input.
   virtual void open(OperatorContext& context) = 0;
 
+  /// Before anything was given away: so many readers there are. True: next() begins anew, with
+  /// splits for as many.
+  virtual bool divide_for(uint32_t /*readers*/) { return false; }
+
   /// The next split's payload; none when all were given.
   virtual std::optional<std::string> next() = 0;
 };
@@ -40,6 +44,7 @@ class SplitEnumerator final : public SourceOperator {
  private:
   std::unique_ptr<SplitSupply> supply_;
   RecordReceiver* splits_ = nullptr;
+  bool asked_ = false;
   std::optional<std::string>
       next_;  // Looked up one ahead, so that the end is known with the last split.
 };

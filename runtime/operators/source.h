@@ -19,6 +19,7 @@ struct Split {
 /// A reader without work. Travels from each reader to the enumerator over a feedback edge.
 struct SplitRequest {
   uint32_t reader = 0;
+  uint32_t readers = 1;  // There are in all.
 };
 
 /// A source is two operators. The enumerator (a hidden coordinator task of parallelism 1; input 0:

@@ -37,6 +37,33 @@ TEST(SequenceTest, GivesEachNumberOnceToSomeReader) {
   }
 }
 
+TEST(SequenceTest, HasSomethingForEachOfManyReaders) {
+  constexpr uint64_t kNumbers = 100'000;
+  for (const uint32_t readers : {1u, 65u, 200u, 1000u}) {
+    MemoryFileSystem files;
+    FakeContext context(files);
+    const auto enumerator = sequence(1, kNumbers).enumerator->make();
+    auto& source = dynamic_cast<SourceOperator&>(*enumerator);
+    Received<Split> splits;
+    source.open(context, {&splits});
+    while (source.poll(1) != PollResult::kEnded) {
+      for (uint32_t reader = 0; reader < readers; ++reader) {
+        const SplitRequest request{reader, readers};
+        source.process(0, &request, kNoTimestamp);
+      }
+    }
+    std::vector<uint64_t> numbers(readers);
+    for (const Split& split : splits.values) {
+      const NumberRange range = decode_range(split.payload);
+      numbers[split.reader] += range.last - range.first + 1;
+    }
+    EXPECT_EQ(std::accumulate(numbers.begin(), numbers.end(), uint64_t{0}), kNumbers);
+    const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+    EXPECT_LE(*most - *least, kNumbers / (2 * readers)) << readers;
+    source.close();
+  }
+}
+
 TEST(SequenceTest, KnowsItsBounds) {
   EXPECT_TRUE(run_source(sequence(5, 4), 2, 1).empty());
   EXPECT_EQ(run_source(sequence(5, 5), 2, 1), std::vector<int64_t>{5});
