@@ -145,6 +145,7 @@ void JobDispatcher::on_job_released(TaskManagerId from, JobId job, bool cleaned_
   if (cleaned_up) clean_ups_.on_done(job, from);
   if (!clean_ups_.has_work(from)) resources_.offer(from);
   resources_.release(job, from);
+  if (cleaned_up) order_clean_ups();
   settle();
 }
 

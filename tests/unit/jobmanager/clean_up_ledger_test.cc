@@ -52,6 +52,37 @@ TEST(CleanUpLedgerTest, GivesToAnotherOneWhatALostOneHad) {
   EXPECT_EQ(orders[0].to, TaskManagerId{8});
 }
 
+TEST(CleanUpLedgerTest, ForgetsWhatGoesWithOneTaskManagerAfterTheOtherAndNothingElse) {
+  const JobId third{0, 3};
+  CleanUpLedger ledger;
+  ledger.add(kOther, kInformation);
+  ledger.add(kJob, kInformation);
+  EXPECT_EQ(ledger.assign(registered({1})).size(), 2u);
+  ledger.on_task_manager_lost(TaskManagerId{1});
+  // Each by itself now.
+  ASSERT_EQ(ledger.assign(registered({2})).size(), 1u);
+  EXPECT_TRUE(ledger.is_given_away(kOther));
+  ledger.on_done(kOther, TaskManagerId{2});
+  ASSERT_EQ(ledger.assign(registered({2})).size(), 1u);
+  EXPECT_TRUE(ledger.is_given_away(kJob));
+  // What is new does not go to the same.
+  ledger.add(third, kInformation);
+  EXPECT_TRUE(ledger.assign(registered({2})).empty());
+  const auto orders = ledger.assign(registered({2, 3}));
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].job, third);
+  EXPECT_EQ(orders[0].to, TaskManagerId{3});
+  ledger.on_task_manager_lost(TaskManagerId{2});
+  ASSERT_EQ(ledger.assign(registered({4})).size(), 1u);
+  log_to_sink([](void*, LogLevel, std::string_view) {}, nullptr);
+  ledger.on_task_manager_lost(TaskManagerId{4});
+  log_to_sink(nullptr, nullptr);
+  EXPECT_FALSE(ledger.has_work(TaskManagerId{4}));
+  EXPECT_TRUE(ledger.assign(registered({5})).empty());
+  ledger.on_done(third, TaskManagerId{3});
+  EXPECT_EQ(ledger.size(), 0u);
+}
+
 TEST(CleanUpLedgerTest, ForgetsTheOldestWhenThereAreTooMany) {
   CleanUpLedger ledger;
   log_to_sink([](void*, LogLevel, std::string_view) {}, nullptr);
