@@ -21,8 +21,13 @@ class ChannelPeersTest : public ::testing::Test {
   /// Producer 1 gives a gate of its own so many bytes; `meanwhile()` is called again and again.
   void expect_service(size_t bytes, const std::function<void()>& meanwhile = {}) {
     const std::string record(10'000, 'r');
-    auto partition = rig_.partition(rig_.partition_options(1, 1));
+    // Of its own, or what it writes may go to the gate before, whose end has not arrived yet.
+    const DatasetId dataset{++services_};
+    ResultPartition::Options partition_options = rig_.partition_options(1, 1);
+    partition_options.dataset = dataset;
+    auto partition = rig_.partition(partition_options);
     InputGate::Options options = rig_.gate_options(0, 2);
+    options.dataset = dataset;
     options.producers = {{1, 2, 0, 0}};
     auto gate = rig_.gate(options);
     std::vector<Received> received;
@@ -34,12 +39,14 @@ class ChannelPeersTest : public ::testing::Test {
       if (meanwhile) meanwhile();
       drain(*gate, &received);
       return received.size() * record.size() >= bytes;
-    }));
+    })) << received.size()
+        << " received, losses: " << rig_.signals().losses().size();
     gate->release();
     partition->release();
   }
 
   ChannelRig rig_{RigKind::kRemoteTcp, {}};
+  uint32_t services_ = 0;
 };
 
 TEST_F(ChannelPeersTest, AConsumerThatStopsReadingHoldsUpOnlyItsOwnChannels) {
