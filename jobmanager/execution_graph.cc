@@ -82,6 +82,14 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   state_counts_[static_cast<size_t>(from)]--;
   state_counts_[static_cast<size_t>(to)]++;
   if (is_at_end(from) != is_at_end(to)) update_groups(index, is_at_end(to));
+  if (to == TaskState::kDeploying) execution.started = now_;
+  if (is_terminal(to)) execution.ended = now_;
+}
+
+void ExecutionGraph::set_progress(uint32_t index, const ExecutionProgress& progress) {
+  Execution& execution = executions_[index];
+  execution.previous = std::exchange(execution.progress, progress);
+  execution.previous_at = std::exchange(execution.progress_at, now_);
 }
 
 void ExecutionGraph::reset(uint32_t index) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/ids.h"
+#include "runtime/base/time.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/task_state.h"
 
@@ -33,8 +34,13 @@ struct Execution {
   uint32_t version = 0;       // Rises when a restart is decided: what was decided before is stale.
   AllocationId allocation;    // With task_manager: valid from kScheduled on.
   TaskManagerId task_manager;
-  uint32_t slot = 0;  // Of the TaskManager.
+  uint32_t slot = 0;                 // Of the TaskManager.
+  std::optional<TimePoint> started;  // Its deployment.
+  std::optional<TimePoint> ended;
   ExecutionProgress progress;
+  TimePoint progress_at{};     // Of no meaning before the first progress.
+  ExecutionProgress previous;  // The one before, for what happened per second.
+  TimePoint previous_at{};
 };
 
 /// True for an attempt that its TaskManager may be running.
@@ -81,6 +87,9 @@ class ExecutionGraph {
   /// True when every task has reached the end of its data; O(1).
   bool all_at_end_of_data() const;
 
+  /// The time of what happens until the next call.
+  void set_now(TimePoint now) { now_ = now; }
+
   /// Moves an attempt; the move must be legal. Keeps the counts and the groups' counters.
   void move(uint32_t index, TaskState to);
   /// A new attempt, one number higher, in kCreated. Only for one that is not live.
@@ -88,7 +97,7 @@ class ExecutionGraph {
   void assign(uint32_t index, AllocationId, TaskManagerId, uint32_t slot);
   void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
   void bump_version(uint32_t index) { executions_[index].version++; }
-  void set_progress(uint32_t index, const ExecutionProgress& p) { executions_[index].progress = p; }
+  void set_progress(uint32_t index, const ExecutionProgress& progress);
 
   size_t group_count() const { return groups_.size(); }
   const ConsumedPartitionGroup& group(uint32_t index) const { return groups_[index]; }
@@ -110,6 +119,7 @@ class ExecutionGraph {
   void update_groups(uint32_t index, bool ended);
 
   JobGraph graph_;
+  TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
   std::vector<Execution> executions_;
   std::array<uint32_t, 10> state_counts_{};

@@ -16,6 +16,7 @@ struct TaskFailure {
   Status cause;
   std::string operator_name;                  // Where user code failed, if it did.
   std::optional<TaskManagerId> task_manager;  // Set when it was lost.
+  std::string task_manager_text;              // The same, for people.
 };
 
 /// Subtasks of one vertex.

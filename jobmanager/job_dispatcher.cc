@@ -44,6 +44,7 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
   record->master = std::make_unique<JobMaster>(std::move(options), std::move(backoff));
   record->information = std::make_shared<const std::string>(
       control_messages::encode_job_information(*record->master));
+  record->graph = std::make_shared<const JobGraph>(record->master->graph().job_graph());
   record->submitted = clock_.epoch_millis();
   JobRecord& added = *jobs_.emplace_back(std::move(record));
   const TimePoint now = mailbox_.now();
@@ -119,7 +120,7 @@ void JobDispatcher::on_hosted(TaskManagerId from, const std::vector<AttemptId>& 
 void JobDispatcher::on_progress(TaskManagerId from, const AttemptId& attempt,
                                 const ExecutionProgress& progress) {
   if (JobRecord* record = running(attempt.job)) {
-    record->master->on_progress(from, attempt, progress);
+    record->master->on_progress(mailbox_.now(), from, attempt, progress);
   }
 }
 

@@ -22,6 +22,7 @@ namespace freshet {
 struct JobRecord {
   std::unique_ptr<JobMaster> master;
   std::shared_ptr<const std::string> information;  // Encoded, for all messages.
+  std::shared_ptr<const JobGraph> graph;           // A copy, for those who show it elsewhere.
   EpochMillis submitted = 0;
   EpochMillis ended = 0;          // 0: not yet.
   std::set<TaskManagerId> users;  // They got work of the job and have not released it.

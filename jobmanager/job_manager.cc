@@ -49,6 +49,11 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   void stop(UniqueFunction<void()> stopped);
   Mailbox& mailbox() { return mailbox_; }
   const JobDispatcher& jobs() const { return *jobs_; }
+  Status cancel(JobId job) { return jobs_->cancel(job); }
+  std::optional<TimePoint> last_heard(TaskManagerId id) const {
+    const auto at = links_.find(id);
+    return at == links_.end() ? std::nullopt : std::optional(at->second.last_heard);
+  }
   void observe(UniqueFunction<void(const JobMaster&)> observer) { observer_ = std::move(observer); }
 
  private:
@@ -355,6 +360,12 @@ void JobManager::stop(UniqueFunction<void()> stopped) {
                          [shell = shell_, stopped = std::move(stopped)]() mutable {
                            shell->stop(std::move(stopped));
                          });
+}
+
+Status JobManager::cancel(JobId job) { return shell_->cancel(job); }
+
+std::optional<TimePoint> JobManager::last_heard(TaskManagerId id) const {
+  return shell_->last_heard(id);
 }
 
 const JobDispatcher& JobManager::jobs() const { return shell_->jobs(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,13 @@ class JobManager {
   /// Further calls do nothing.
   void stop(UniqueFunction<void()> stopped = {});
 
-  /// On the main thread, for tests and simulation: what the JobManager knows now.
+  /// On the main thread: what the JobManager knows now.
   const JobDispatcher& jobs() const;
+  /// On the main thread; as a client's request. kNotFound, or kFailedPrecondition when it is too
+  /// late.
+  Status cancel(JobId);
+  /// On the main thread: of a registered TaskManager.
+  std::optional<TimePoint> last_heard(TaskManagerId) const;
   /// Calls `observer` on the main thread after each event of each job. Before start().
   void observe(UniqueFunction<void(const JobMaster&)> observer);
 

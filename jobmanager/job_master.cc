@@ -25,6 +25,8 @@ JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
 
 JobCommands JobMaster::start(TimePoint now) {
   CHECK(state_ == JobState::kCreated && !slot_deadline_);
+  set_now(now);
+  history_.note_state(now, state_);
   JobCommands commands;
   LOG_INFO("job_submitted", {{"job", id()},
                              {"name", options_.submission.name},
@@ -42,6 +44,7 @@ bool JobMaster::waits_for_slots() const { return slot_deadline_.has_value(); }
 void JobMaster::wait_for_slots(TimePoint now) { slot_deadline_ = now + options_.slot_timeout; }
 
 JobCommands JobMaster::on_slots(TimePoint now, const SlotReport& report) {
+  set_now(now);
   JobCommands commands;
   if (is_terminal(state_)) return commands;
   slots_ = report;
@@ -115,6 +118,7 @@ std::string JobMaster::describe(TaskManagerId task_manager) const {
 }
 
 JobCommands JobMaster::on_task_manager_registered(TimePoint now, const TaskManagerInfo& info) {
+  set_now(now);
   JobCommands commands;
   const auto it = std::find(task_managers_.begin(), task_managers_.end(), info.id);
   if (it == task_managers_.end()) task_managers_.push_back(info.id);
@@ -124,6 +128,7 @@ JobCommands JobMaster::on_task_manager_registered(TimePoint now, const TaskManag
 }
 
 JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, const Status& why) {
+  set_now(now);
   JobCommands commands;
   const std::string who = describe(lost);
   std::erase(task_managers_, lost);
@@ -134,6 +139,7 @@ JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, c
   TaskFailure failure;
   failure.cause = unavailable(why.message()).with_context(who + " was lost");
   failure.task_manager = lost;
+  failure.task_manager_text = who;
   if (!tasks.empty()) {
     for (const uint32_t index : tasks.mapped()) {
       const TaskState state = graph_.at(index).state;
@@ -158,6 +164,7 @@ JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, c
 
 JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
                                  std::span<const AttemptId> hosted) {
+  set_now(now);
   JobCommands commands;
   if (is_terminal(state_)) return commands;
   std::vector<AttemptId> sorted(hosted.begin(), hosted.end());
@@ -201,6 +208,7 @@ const Execution* JobMaster::current(TaskManagerId from, const AttemptId& attempt
 }
 
 JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStateReport report) {
+  set_now(now);
   JobCommands commands;
   const Execution* execution = current(from, report.attempt);
   if (execution == nullptr || is_terminal(state_)) return commands;
@@ -229,7 +237,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
       graph_.move(index, failed || !canceling ? TaskState::kFailed : TaskState::kCanceled);
       if (!canceling) {
         const Status cause = failed ? report.cause : aborted("was canceled by its TaskManager");
-        fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}}, commands);
+        fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}, {}}, commands);
       }
       advance(now, commands);
       break;
@@ -241,14 +249,16 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
   return commands;
 }
 
-void JobMaster::on_progress(TaskManagerId from, const AttemptId& attempt,
+void JobMaster::on_progress(TimePoint now, TaskManagerId from, const AttemptId& attempt,
                             const ExecutionProgress& progress) {
+  set_now(now);
   if (current(from, attempt) == nullptr) return;
   graph_.set_progress(graph_.index_of(attempt.subtask), progress);
 }
 
 JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
                                         const ChannelsLostReport& report) {
+  set_now(now);
   JobCommands commands;
   const bool alive =
       std::count(task_managers_.begin(), task_managers_.end(), report.producer_task_manager) > 0;
@@ -316,9 +326,15 @@ std::string JobMaster::describe(SubtaskId subtask) const {
 
 // ---- States of the job ----
 
+void JobMaster::set_now(TimePoint now) {
+  now_ = now;
+  graph_.set_now(now);
+}
+
 void JobMaster::move(JobState to) {
   CHECK(can_move(state_, to));
   const JobState from = std::exchange(state_, to);
+  history_.note_state(now_, to);
   LOG_INFO("job_state_changed", {{"job", id()}, {"from", to_string(from)}, {"to", to_string(to)}});
 }
 
@@ -326,6 +342,7 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
   if (state_ != JobState::kRunning) return;  // Whatever follows is decided already.
   cause_ = failure.cause;
   if (!failure.task_manager) cause_ = cause_.with_context(describe(failure.subtasks.front()));
+  note_failure(failure, cause_);
   LOG_WARN("tasks_failed", {{"job", id()},
                             {"tasks", failure.subtasks.size()},
                             {"operator", failure.operator_name},
@@ -344,6 +361,18 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
   }
   if (decision.new_round) restarts_++;
   begin_restart(now, plan_failover(graph_, failure), decision.delay, commands);
+}
+
+void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
+  JobFailure noted{
+      now_, cause, "", failure.task_manager_text, failure.operator_name, failure.subtasks.size()};
+  if (!failure.task_manager && !failure.subtasks.empty()) {
+    const SubtaskId subtask = failure.subtasks.front();
+    const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
+    noted.task = fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+    noted.task_manager = describe(graph_.at(subtask).task_manager);
+  }
+  history_.note_failure(std::move(noted));
 }
 
 void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
@@ -373,6 +402,7 @@ void JobMaster::begin_failing(TimePoint now, const Status& cause, JobCommands& c
 }
 
 Result<JobCommands> JobMaster::cancel(TimePoint now) {
+  set_now(now);
   JobCommands commands;
   if (is_terminal(state_)) {
     return failed_precondition(
@@ -474,6 +504,7 @@ void JobMaster::begin_commit(TimePoint now, JobCommands& commands) {
 void JobMaster::pursue_commit(TimePoint now, JobCommands& commands) {
   commits_.expire(now);
   if (commits_.failure()) {
+    note_failure({}, *commits_.failure());
     begin_failing(now, *commits_.failure(), commands);
     return;
   }
@@ -485,6 +516,7 @@ void JobMaster::pursue_commit(TimePoint now, JobCommands& commands) {
 
 JobCommands JobMaster::on_commit_done(TimePoint now, TaskManagerId from, uint64_t commit_id,
                                       const Status& status) {
+  set_now(now);
   JobCommands commands;
   if (state_ != JobState::kCommitting) return commands;
   if (!status.ok()) {
@@ -522,6 +554,7 @@ std::optional<TimePoint> JobMaster::deadline() const {
 }
 
 JobCommands JobMaster::on_time(TimePoint now) {
+  set_now(now);
   JobCommands commands;
   if (is_terminal(state_)) return commands;
   if (slot_deadline_ && now >= *slot_deadline_) {
@@ -532,6 +565,7 @@ JobCommands JobMaster::on_time(TimePoint now) {
       cause = Status(cause.code(),
                      fmt::format("{} (restart after: {})", cause.message(), cause_.message()));
     }
+    note_failure({}, cause);
     begin_failing(now, cause, commands);
     return commands;
   }

@@ -11,6 +11,7 @@
 #include "jobmanager/execution_graph.h"
 #include "jobmanager/failover.h"
 #include "jobmanager/job_commands.h"
+#include "jobmanager/job_history.h"
 #include "jobmanager/resource_manager.h"
 #include "jobmanager/restart_backoff.h"
 #include "runtime/base/status.h"
@@ -79,7 +80,7 @@ class JobMaster {
   JobCommands on_task_state(TimePoint now, TaskManagerId from, TaskStateReport);
   /// The attempts of this job that a TaskManager runs, as its heartbeat says.
   JobCommands on_hosted(TimePoint now, TaskManagerId from, std::span<const AttemptId> hosted);
-  void on_progress(TaskManagerId from, const AttemptId&, const ExecutionProgress&);
+  void on_progress(TimePoint now, TaskManagerId from, const AttemptId&, const ExecutionProgress&);
   /// Often the trace of a failure whose report is still under way: the consumer fails only when
   /// none came within kLossPatience, at once when the producers' TaskManager is gone or bytes were
   /// wrong. Those fail it even at the end of its data.
@@ -103,6 +104,7 @@ class JobMaster {
   const CommitLedger& commits() const { return commits_; }
   /// Of the latest failure; ok when there was none.
   const Status& cause() const { return cause_; }
+  const JobHistory& history() const { return history_; }
   /// Why a job does not run, for people: `4 slots, the cluster has 2`. Empty when it waits for
   /// nothing.
   std::string waiting_for() const;
@@ -122,6 +124,8 @@ class JobMaster {
     ChannelsLostReport report;
   };
 
+  /// At the begin of each event.
+  void set_now(TimePoint now);
   void move(JobState to);
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
@@ -139,6 +143,8 @@ class JobMaster {
   bool matters(const PendingLoss&) const;
   void fail_for_losses(TimePoint now, JobCommands&);
   void fail(TimePoint now, const TaskFailure&, JobCommands&);
+  /// `cause`: as users see it.
+  void note_failure(const TaskFailure&, const Status& cause);
   void begin_restart(TimePoint now, const FailoverPlan&, Duration delay, JobCommands&);
   void begin_failing(TimePoint now, const Status& cause, JobCommands&);
   void cancel_live(const std::vector<uint32_t>& executions, JobCommands&);
@@ -156,8 +162,10 @@ class JobMaster {
   const Options options_;
   const std::unique_ptr<RestartBackoff> backoff_;
   ExecutionGraph graph_;
+  TimePoint now_{};
   JobState state_ = JobState::kCreated;
   Status cause_;
+  JobHistory history_;
   uint32_t restarts_ = 0;
   bool deployed_once_ = false;  // All tasks of one deployment have run.
 

@@ -106,7 +106,9 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
 
 TEST(FailoverTest, RestartsTheWholeJob) {
   const ExecutionGraph graph(two_vertices(3, 4));
-  const FailoverPlan plan = plan_failover(graph, TaskFailure{{{VertexId{0}, 1}}, Status(), "", {}});
+  TaskFailure failure;
+  failure.subtasks = {{VertexId{0}, 1}};
+  const FailoverPlan plan = plan_failover(graph, failure);
   EXPECT_EQ(plan.restart,
             (std::vector<SubtaskRange>{{VertexId{0}, {0, 3}}, {VertexId{1}, {0, 4}}}));
 }

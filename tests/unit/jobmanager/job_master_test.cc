@@ -415,10 +415,11 @@ TEST(JobMasterTest, TaskManagerThatCancelsByItselfFailsTheTask) {
 TEST(JobMasterTest, CountsWhatItsSourcesRead) {
   JobScript script = running_job();
   auto& job = const_cast<JobMaster&>(script.job());
-  job.on_progress(TaskManagerId{1}, {job.id(), {VertexId{0}, 0}, 0}, {0, 70, 0, 0, 7});
-  job.on_progress(TaskManagerId{2}, {job.id(), {VertexId{0}, 1}, 0}, {0, 50, 0, 0, 5});
-  job.on_progress(TaskManagerId{2}, {job.id(), {VertexId{1}, 1}, 0}, {9, 9, 0, 0, 0});
-  job.on_progress(TaskManagerId{1}, {job.id(), {VertexId{0}, 1}, 0}, {0, 0, 0, 0, 99});  // Not its.
+  job.on_progress(TimePoint{}, TaskManagerId{1}, {job.id(), {VertexId{0}, 0}, 0}, {0, 70, 0, 0, 7});
+  job.on_progress(TimePoint{}, TaskManagerId{2}, {job.id(), {VertexId{0}, 1}, 0}, {0, 50, 0, 0, 5});
+  job.on_progress(TimePoint{}, TaskManagerId{2}, {job.id(), {VertexId{1}, 1}, 0}, {9, 9, 0, 0, 0});
+  job.on_progress(TimePoint{}, TaskManagerId{1}, {job.id(), {VertexId{0}, 1}, 0},
+                  {0, 0, 0, 0, 99});  // Not its.
   EXPECT_EQ(job.source_records(), 12u);
 }
 

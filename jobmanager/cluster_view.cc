@@ -1,0 +1,167 @@
+#include "jobmanager/cluster_view.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "jobmanager/job_dispatcher.h"
+#include "runtime/base/clock.h"
+#include "runtime/graph/json_plan.h"
+
+namespace freshet {
+
+namespace {
+
+/// Wall-clock times of what the JobMaster's clock says.
+class WallClock {
+ public:
+  explicit WallClock(const Clock& clock) : now_(clock.now()), epoch_(clock.epoch_millis()) {}
+  EpochMillis at(TimePoint time) const { return epoch_ - to_millis(now_ - time); }
+  EpochMillis at(const std::optional<TimePoint>& time) const { return time ? at(*time) : kNever; }
+  EpochMillis now() const { return epoch_; }
+
+ private:
+  const TimePoint now_;
+  const EpochMillis epoch_;
+};
+
+SubtaskView view_of(uint32_t index, const Execution& execution, const WallClock& clock) {
+  SubtaskView view;
+  view.index = index;
+  view.state = execution.state;
+  view.attempt = execution.attempt;
+  view.task_manager = execution.task_manager;
+  view.started = clock.at(execution.started);
+  view.ended = clock.at(execution.ended);
+  view.progress = execution.progress;
+  const auto millis = static_cast<double>(to_millis(execution.progress_at - execution.previous_at));
+  if (execution.previous_at == TimePoint{} || millis <= 0) return view;
+  const ExecutionProgress& now = execution.progress;
+  const ExecutionProgress& before = execution.previous;
+  const auto rate = [&](uint64_t ExecutionProgress::*field) {
+    return now.*field < before.*field ? 0
+                                      : static_cast<double>(now.*field - before.*field) / millis;
+  };
+  const auto share = [&](uint64_t ExecutionProgress::*field) { return std::min(1.0, rate(field)); };
+  view.shares = {share(&ExecutionProgress::busy_ms), share(&ExecutionProgress::idle_ms),
+                 share(&ExecutionProgress::back_pressured_ms)};
+  view.records_in_per_second = 1000 * rate(&ExecutionProgress::records_in);
+  view.records_out_per_second = 1000 * rate(&ExecutionProgress::records_out);
+  view.bytes_in_per_second = 1000 * rate(&ExecutionProgress::bytes_in);
+  view.bytes_out_per_second = 1000 * rate(&ExecutionProgress::bytes_out);
+  return view;
+}
+
+TaskCounts counts_of(const ExecutionGraph& graph) {
+  TaskCounts counts{};
+  for (size_t state = 0; state < counts.size(); ++state)
+    counts[state] = graph.count(static_cast<TaskState>(state));
+  for (const JobVertex& vertex : graph.job_graph().vertices) {
+    if (!vertex.hidden) continue;
+    for (uint32_t i = 0; i < vertex.parallelism; ++i)
+      --counts[static_cast<size_t>(graph.at({vertex.id, i}).state)];
+  }
+  return counts;
+}
+
+VertexView view_of(const JobVertex& vertex, const ExecutionGraph& graph, const WallClock& clock) {
+  VertexView view;
+  view.id = vertex_hex_id(vertex);
+  view.name = vertex_description(vertex);
+  view.slot_sharing_group = vertex.slot_sharing_group;
+  view.parallelism = vertex.parallelism;
+  view.max_parallelism = vertex.max_parallelism;
+  view.subtasks.reserve(vertex.parallelism);
+  for (uint32_t i = 0; i < vertex.parallelism; ++i) {
+    view.subtasks.push_back(view_of(i, graph.at({vertex.id, i}), clock));
+    ++view.counts[static_cast<size_t>(view.subtasks.back().state)];
+  }
+  return view;
+}
+
+JobSummaryView summary_at(const JobMaster& job, const JobTimes& times, const WallClock& clock) {
+  JobSummaryView view;
+  view.id = job.id();
+  view.name = job.submission().name;
+  view.state = job.state();
+  view.started = times.submitted;
+  view.ended = times.ended;
+  view.last_modification = clock.at(job.history().last_change());
+  view.counts = counts_of(job.graph());
+  return view;
+}
+
+JobTimes times_of(const JobRecord& record) {
+  return {record.submitted, record.ended == 0 ? kNever : record.ended};
+}
+
+}  // namespace
+
+JobSummaryView summary_of(const JobMaster& job, const JobTimes& times, const Clock& clock) {
+  return summary_at(job, times, WallClock(clock));
+}
+
+JobSummaryView summary_of(const JobRecord& record, const Clock& clock) {
+  return summary_of(*record.master, times_of(record), clock);
+}
+
+JobView view_of(const JobRecord& record, const Clock& clock) {
+  return view_of(*record.master, times_of(record), clock, record.graph);
+}
+
+JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machine_clock,
+                std::shared_ptr<const JobGraph> graph) {
+  const WallClock clock(machine_clock);
+  const JobHistory& history = job.history();
+  JobView view;
+  view.summary = summary_at(job, times, clock);
+  view.now = clock.now();
+  view.batch = job.graph().job_graph().mode == RuntimeMode::kBatch;
+  view.restarts = job.restarts();
+  view.waiting_for = job.waiting_for();
+  for (size_t i = 0; i <= static_cast<size_t>(JobState::kRestarting); ++i) {
+    const auto state = static_cast<JobState>(i);
+    if (const auto entered = history.entered(state))
+      view.entered.push_back({state, clock.at(*entered)});
+  }
+  for (const JobVertex& vertex : job.graph().job_graph().vertices) {
+    if (!vertex.hidden) view.vertices.push_back(view_of(vertex, job.graph(), clock));
+  }
+  for (const JobFailure& failure : history.failures()) {
+    view.failures.push_back({clock.at(failure.at), std::string(to_string(failure.cause.code())),
+                             failure.cause.message(), failure.task, failure.task_manager,
+                             failure.tasks});
+  }
+  view.failures_truncated = history.truncated();
+  view.graph = std::move(graph);
+  const auto& settings = job.submission().build.configuration;
+  view.settings.assign(settings.begin(), settings.end());
+  return view;
+}
+
+std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
+  std::map<TaskManagerId, std::vector<JobId>> taken;
+  for (const auto& record : jobs.jobs()) {
+    const JobId job = record->master->id();
+    for (const Slot& slot : jobs.resources().slots_of(job).slots)
+      taken[slot.task_manager].push_back(job);
+  }
+  std::vector<TaskManagerView> views;
+  for (const TaskManagerInfo& info : jobs.resources().task_managers()) {
+    TaskManagerView view;
+    view.id = info.id;
+    view.name = info.name;
+    view.data_host = info.data_host;
+    view.data_port = info.data_port;
+    view.slots = info.slots;
+    view.slots_free = jobs.resources().free_slots_of(info.id);
+    view.pid = info.pid;
+    view.host_id = info.host_id;
+    view.log_path = info.log_path;
+    view.jobs = std::move(taken[info.id]);
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace freshet

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobmanager/execution_graph.h"
+#include "runtime/base/ids.h"
+#include "runtime/base/time.h"
+#include "runtime/graph/task_state.h"
+
+namespace freshet {
+
+class Clock;
+class JobDispatcher;
+class JobMaster;
+struct JobRecord;
+
+// What a JobManager knows, as plain values that any thread may read: made on its main thread, of
+// one moment. Wall-clock times are in milliseconds since 1970; kNever where there is none.
+
+inline constexpr EpochMillis kNever = -1;
+
+/// Shares of the last seconds, between two heartbeats; 0 before there are two.
+struct TimeShares {
+  double busy = 0;
+  double idle = 0;
+  double back_pressured = 0;
+};
+
+struct SubtaskView {
+  uint32_t index = 0;
+  TaskState state = TaskState::kCreated;
+  AttemptNumber attempt = 0;
+  TaskManagerId task_manager;
+  EpochMillis started = kNever;
+  EpochMillis ended = kNever;
+  ExecutionProgress progress;
+  TimeShares shares;
+  double records_in_per_second = 0;
+  double records_out_per_second = 0;
+  double bytes_in_per_second = 0;
+  double bytes_out_per_second = 0;
+};
+
+using TaskCounts = std::array<uint32_t, 10>;  // By TaskState.
+
+struct VertexView {
+  std::string id;    // 32 hex digits.
+  std::string name;  // `Source: text -> words`
+  std::string slot_sharing_group;
+  uint32_t parallelism = 0;
+  uint32_t max_parallelism = 0;
+  TaskCounts counts{};
+  std::vector<SubtaskView> subtasks;
+};
+
+struct FailureView {
+  EpochMillis at = 0;
+  std::string kind;  // Of the cause's code: `unavailable`.
+  std::string message;
+  std::string task;
+  std::string task_manager;
+  size_t tasks = 0;  // That failed together.
+};
+
+struct JobSummaryView {
+  JobId id;
+  std::string name;
+  JobState state = JobState::kCreated;
+  EpochMillis started = 0;  // Its submission.
+  EpochMillis ended = kNever;
+  EpochMillis last_modification = 0;
+  TaskCounts counts{};  // Without coordinators, which users did not write.
+};
+
+struct JobView {
+  JobSummaryView summary;
+  EpochMillis now = 0;
+  bool batch = false;
+  uint32_t restarts = 0;
+  std::string waiting_for;
+  std::vector<std::pair<JobState, EpochMillis>> entered;  // When it was last in each state.
+  std::vector<VertexView> vertices;                       // Without coordinators.
+  std::vector<FailureView> failures;                      // Latest first.
+  bool failures_truncated = false;
+  std::shared_ptr<const JobGraph> graph;
+  std::vector<std::pair<std::string, std::string>> settings;  // What it was submitted with.
+};
+
+struct TaskManagerView {
+  TaskManagerId id;
+  std::string name;
+  std::string data_host;
+  uint16_t data_port = 0;
+  uint32_t slots = 0;
+  uint32_t slots_free = 0;
+  uint32_t pid = 0;
+  std::string host_id;
+  std::string log_path;
+  EpochMillis last_heard = kNever;  // Its last heartbeat; not filled by task_managers_of().
+  std::vector<JobId> jobs;          // One per slot that is taken.
+};
+
+/// When a job was submitted, and when it ended, on the clock on the wall; kNever: not yet.
+struct JobTimes {
+  EpochMillis submitted = 0;
+  EpochMillis ended = kNever;
+};
+
+/// On the main thread. Cost: the tasks of what is shown. `graph` is left out of what is shown when
+/// it is null.
+JobSummaryView summary_of(const JobMaster&, const JobTimes&, const Clock&);
+JobView view_of(const JobMaster&, const JobTimes&, const Clock&,
+                std::shared_ptr<const JobGraph> graph);
+JobSummaryView summary_of(const JobRecord&, const Clock&);
+JobView view_of(const JobRecord&, const Clock&);
+std::vector<TaskManagerView> task_managers_of(const JobDispatcher&);
+
+}  // namespace freshet

@@ -1,0 +1,95 @@
+#include "jobmanager/cluster_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/clock.h"
+#include "tests/unit/jobmanager/job_script.h"
+
+namespace freshet {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr EpochMillis kEpoch = 1'000'000;
+
+/// What is shown of a job that a script drives, on a wall clock that began at kEpoch.
+class ClusterViewTest : public ::testing::Test {
+ protected:
+  JobView view() {
+    clock_.advance_to(script_.now());
+    return view_of(script_.job(), {kEpoch, kNever}, clock_, nullptr);
+  }
+  EpochMillis now() const { return kEpoch + to_millis(script_.now() - TimePoint{}); }
+  void progress(SubtaskId subtask, const ExecutionProgress& progress) {
+    auto& job = const_cast<JobMaster&>(script_.job());
+    const Execution& execution = job.graph().at(subtask);
+    job.on_progress(script_.now(), execution.task_manager, {job.id(), subtask, execution.attempt},
+                    progress);
+  }
+
+  JobScript script_{two_vertices()};
+  ManualClock clock_{kEpoch};
+};
+
+TEST_F(ClusterViewTest, SaysWhenAJobWasInWhichState) {
+  script_.run_all({"start", "wait 100", "register 1", "slots 1:0 1:1"});
+  const EpochMillis deployed = now();
+  JobView shown = view();
+  EXPECT_EQ(shown.summary.state, JobState::kRunning);
+  EXPECT_EQ(shown.entered, (std::vector<std::pair<JobState, EpochMillis>>{
+                               {JobState::kCreated, kEpoch}, {JobState::kRunning, deployed}}));
+  EXPECT_EQ(shown.summary.last_modification, deployed);
+  EXPECT_EQ(shown.summary.ended, kNever);
+  ASSERT_EQ(shown.vertices.size(), 2u);
+  EXPECT_EQ(shown.vertices[0].subtasks[1].started, deployed);
+  EXPECT_EQ(shown.vertices[0].subtasks[1].ended, kNever);
+  EXPECT_EQ(shown.vertices[0].counts[static_cast<size_t>(TaskState::kDeploying)], 2u);
+}
+
+TEST_F(ClusterViewTest, KeepsTheFailuresOfAJobLatestFirst) {
+  script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "wait 50"});
+  const EpochMillis failed = now();
+  script_.run("fail 1/1#0 no such word");
+  const JobView shown = view();
+  ASSERT_EQ(shown.failures.size(), 1u);
+  EXPECT_EQ(shown.failures[0].at, failed);
+  EXPECT_THAT(shown.failures[0].message, HasSubstr("no such word"));
+  EXPECT_THAT(shown.failures[0].task, HasSubstr("(2/2)"));
+  EXPECT_THAT(shown.failures[0].task_manager, HasSubstr("tm-0000000000000001"));
+  EXPECT_EQ(shown.failures[0].tasks, 1u);
+  EXPECT_EQ(shown.vertices[1].subtasks[1].ended, failed);
+  script_.run("lose 1");
+  EXPECT_EQ(view().failures.size(), 1u);  // It had failed already.
+}
+
+TEST_F(ClusterViewTest, KeepsNoMoreFailuresThanItMay) {
+  JobHistory history;
+  for (size_t i = 0; i <= JobHistory::kFailuresMax; ++i)
+    history.note_failure(
+        {TimePoint{} + std::chrono::milliseconds(i), user_error("x"), "", "", "", i});
+  EXPECT_EQ(history.failures().size(), JobHistory::kFailuresMax);
+  EXPECT_EQ(history.failures().front().tasks, JobHistory::kFailuresMax);
+  EXPECT_EQ(history.failures().back().tasks, 1u);
+  EXPECT_TRUE(history.truncated());
+}
+
+TEST_F(ClusterViewTest, ComparesTwoHeartbeatsForWhatHappensPerSecond) {
+  script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING"});
+  const SubtaskId subtask{VertexId{1}, 0};
+  script_.run("wait 1000");
+  progress(subtask, {.records_in = 100, .busy_ms = 300, .idle_ms = 700});
+  EXPECT_EQ(view().vertices[1].subtasks[0].shares.busy, 0);  // Of what, nobody knows yet.
+  script_.run("wait 2000");
+  progress(subtask,
+           {.records_in = 500, .busy_ms = 1300, .idle_ms = 700, .back_pressured_ms = 1000});
+  const SubtaskView shown = view().vertices[1].subtasks[0];
+  EXPECT_DOUBLE_EQ(shown.shares.busy, 0.5);
+  EXPECT_DOUBLE_EQ(shown.shares.idle, 0);
+  EXPECT_DOUBLE_EQ(shown.shares.back_pressured, 0.5);
+  EXPECT_DOUBLE_EQ(shown.records_in_per_second, 200);
+  EXPECT_EQ(shown.progress.records_in, 500u);
+}
+
+}  // namespace
+}  // namespace freshet
