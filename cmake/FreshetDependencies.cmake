@@ -11,6 +11,13 @@ find_path(FRESHET_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(FRESHET_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(FRESHET_BOOST_INCLUDE boost/pfr.hpp REQUIRED)
 
+find_path(FRESHET_HTTPLIB_INCLUDE httplib.h REQUIRED)
+find_library(FRESHET_HTTPLIB_LIBRARY cpp-httplib REQUIRED)
+# As Debian's library is compiled; the header must say the same.
+add_library(freshet_httplib INTERFACE)
+target_compile_definitions(freshet_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+target_link_libraries(freshet_httplib INTERFACE "${FRESHET_HTTPLIB_LIBRARY}" Threads::Threads)
+
 add_library(freshet_asio INTERFACE)
 target_compile_definitions(freshet_asio INTERFACE ASIO_STANDALONE)
 target_link_libraries(freshet_asio INTERFACE Threads::Threads)

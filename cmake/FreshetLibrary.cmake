@@ -1,14 +1,16 @@
-# freshet_library(NAME HEADERS ... SOURCES ... DEPS ... LIBS ...)
-#   One module. DEPS are other modules (the arrows of the tree, checked by tests/tidy too); LIBS are foreign.
+# freshet_library(NAME HEADERS ... SOURCES ... DEPS ... LIBS ... PRIVATE_LIBS ...)
+#   One module. DEPS are other modules (the arrows of the tree, checked by tests/tidy too); LIBS are foreign; PRIVATE_LIBS, too, and
+#   no header of the module shows them.
 #   Modules are object libraries; freshet_shared_library() links all of them into libfreshet.
 function(freshet_library NAME)
-  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;LIBS;PRIVATE_LIBS" ${ARGN})
   set(target freshet_${NAME})
   add_library(${target} OBJECT ${ARG_SOURCES})
   add_library(freshet::${NAME} ALIAS ${target})
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_SOURCE_DIR}" FILES ${ARG_HEADERS})
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(${target} PRIVATE freshet_warnings PUBLIC ${ARG_LIBS})
+  target_link_libraries(${target} PRIVATE freshet_warnings ${ARG_PRIVATE_LIBS} PUBLIC ${ARG_LIBS})
+  set_property(GLOBAL APPEND PROPERTY FRESHET_PRIVATE_LIBS ${ARG_PRIVATE_LIBS})
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${target} PUBLIC freshet_${dep})
   endforeach()
@@ -59,7 +61,8 @@ function(freshet_shared_library)
   endforeach()
   target_include_directories(freshet_lib PUBLIC "${CMAKE_SOURCE_DIR}")
   target_include_directories(freshet_lib SYSTEM PUBLIC "${CMAKE_BINARY_DIR}/generated")
-  target_link_libraries(freshet_lib PUBLIC ${CMAKE_DL_LIBS})
+  get_property(private_libs GLOBAL PROPERTY FRESHET_PRIVATE_LIBS)
+  target_link_libraries(freshet_lib PUBLIC ${CMAKE_DL_LIBS} PRIVATE ${private_libs})
   freshet_products(freshet_lib)
 endfunction()
 

@@ -32,10 +32,32 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
       runner, *process->transport_, *process->clock_, *process->files_, process->faults_.get());
   ASSIGN_OR_RETURN(process->control_address_, process->runner_->start());
   LOG_INFO("job_manager_started", {{"address", process->control_address_.to_string()}});
+  RETURN_IF_ERROR(process->start_rest(options.configuration));
   return process;
 }
 
+Status JobManagerProcess::start_rest(const Configuration& configuration) {
+  const std::string& host = configuration.text(config::kBindHost);
+  ASSIGN_OR_RETURN(const int64_t port, configuration.integer(config::kRestPort));
+  // It asks nobody who he is.
+  if (!configuration.text(config::kSecret).empty() || !Address{host, 0}.is_loopback()) {
+    LOG_WARN("rest_off", {{"cause", "the REST API knows no secret, and this cluster has one"}});
+    return Status();
+  }
+  const Address wanted{host, static_cast<uint16_t>(port)};
+  auto rest = rest::RestServer::start(wanted, runner_->queries());
+  if (!rest.ok() && !configuration.has(config::kRestPort)) {
+    LOG_WARN("rest_port_in_use", {{"address", wanted.to_string()}});
+    rest = rest::RestServer::start({host, 0}, runner_->queries());
+  }
+  if (!rest.ok()) return rest.status().with_context(std::string(config::kRestPort.name));
+  rest_ = *std::move(rest);
+  LOG_INFO("rest_started", {{"address", rest_->address().to_string()}});
+  return Status();
+}
+
 void JobManagerProcess::stop() {
+  rest_.reset();
   runner_->stop();
   LOG_INFO("job_manager_stopped");
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/app/job_manager_runner.h"
 #include "runtime/base/configuration.h"
+#include "runtime/rest/rest_server.h"
 
 namespace freshet {
 
@@ -24,6 +26,10 @@ class JobManagerProcess {
   ~JobManagerProcess();
 
   Address control_address() const { return control_address_; }
+  /// Where the REST API is; nullopt when it is switched off.
+  std::optional<Address> rest_address() const {
+    return rest_ ? std::optional(rest_->address()) : std::nullopt;
+  }
 
   /// Closes the port and all connections, and waits for the threads.
   void stop();
@@ -35,7 +41,11 @@ class JobManagerProcess {
   std::unique_ptr<FileSystem> files_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<JobManagerRunner> runner_;  // Last: ends before what it uses.
+  /// Without it there is a JobManager all the same, unless its port was asked for.
+  Status start_rest(const Configuration&);
+
+  std::unique_ptr<JobManagerRunner> runner_;  // Ends before what it uses.
+  std::unique_ptr<rest::RestServer> rest_;    // And this before that.
   Address control_address_;
 };
 

@@ -11,7 +11,8 @@ JobManagerRunner::JobManagerRunner(const Options& options, Transport& transport,
       main_("jm-main", clock),
       io_("jm-io", clock),
       job_manager_({options.bind, options.state_directory, options.configuration}, transport, main_,
-                   io_, clock, *random_, files, faults != nullptr ? *faults : *no_faults_) {}
+                   io_, clock, *random_, files, faults != nullptr ? *faults : *no_faults_),
+      queries_(job_manager_, main_, clock, options.configuration) {}
 
 JobManagerRunner::~JobManagerRunner() { stop(); }
 

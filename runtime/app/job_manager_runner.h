@@ -5,6 +5,7 @@
 
 #include "jobmanager/job_manager.h"
 #include "network/transport.h"
+#include "runtime/app/job_manager_queries.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/faults.h"
@@ -30,6 +31,9 @@ class JobManagerRunner {
   /// Opens the control port.
   Result<Address> start();
 
+  /// For the REST API; until stop().
+  ClusterQueries& queries() { return queries_; }
+
   /// Waits until all connections are closed and the threads have ended. Once or not at all.
   void stop();
 
@@ -39,6 +43,7 @@ class JobManagerRunner {
   ThreadExecutor main_;
   ThreadExecutor io_;
   JobManager job_manager_;
+  JobManagerQueries queries_;
   bool started_ = false;
   bool stopped_ = false;
 };

@@ -67,6 +67,9 @@ struct ConfigKey {
           "address that ports are bound to; beyond loopback only with security.secret") \
   SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), kProcess, \
           "control port of the JobManager; 0: any free one") \
+  SETTING(kRestPort, "rest.port", "8081", integer(0, 65'535), kProcess, \
+          "port of the REST API; 0: any free one; what nobody has set gives way when it is in " \
+          "use") \
   SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), kProcess, \
           "data port of a TaskManager; 0: any free one") \
   SETTING(kUnixSockets, "taskmanager.network.unix-sockets", "true", boolean(), kProcess, \

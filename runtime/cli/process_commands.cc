@@ -65,11 +65,16 @@ Result<std::unique_ptr<ForegroundState>> state_of(const ProcessOptions& options,
   return ForegroundState::own(base + "/.foreground", kind, files);
 }
 
-Status announce(const ProcessOptions& options, const char* what, const Address& address) {
+/// `rest`: what a second line of the port file says.
+Status announce(const ProcessOptions& options, const char* what, const Address& address,
+                const std::optional<Address>& rest = {}) {
   fmt::print("{} at {}\n", what, address.to_string());
+  if (rest) fmt::print("REST API at http://{}\n", rest->to_string());
   std::fflush(stdout);
   if (options.port_file.empty()) return Status();
-  return make_local_file_system()->write_atomically(options.port_file, address.to_string() + "\n");
+  std::string text = address.to_string() + "\n";
+  if (rest) text += rest->to_string() + "\n";
+  return make_local_file_system()->write_atomically(options.port_file, text);
 }
 
 /// Adds what to do when the port is taken. Names the setting: whoever wrote it into `cluster start`
@@ -95,7 +100,8 @@ Status run_job_manager(const ProcessOptions& options) {
   const auto started = JobManagerProcess::start(process_options);
   if (!started.ok()) return explain_start(started.status(), config::kRpcPort, " or --port");
   const auto& process = *started;
-  RETURN_IF_ERROR(announce(options, "JobManager", process->control_address()));
+  RETURN_IF_ERROR(
+      announce(options, "JobManager", process->control_address(), process->rest_address()));
   signals.wait_for_stop();
   process->stop();
   return Status();

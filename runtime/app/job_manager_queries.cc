@@ -1,0 +1,84 @@
+#include "runtime/app/job_manager_queries.h"
+
+#include <chrono>
+#include <future>
+#include <memory>
+
+namespace freshet {
+
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);
+
+/// Whoever does not get to it says so.
+template <class Answer>
+class Question {
+ public:
+  ~Question() {
+    if (!answered_) promise_.set_value(unavailable("the JobManager is ending"));
+  }
+  void answer(Answer answer) {
+    answered_ = true;
+    promise_.set_value(std::move(answer));
+  }
+  std::future<Answer> future() { return promise_.get_future(); }
+
+ private:
+  std::promise<Answer> promise_;
+  bool answered_ = false;
+};
+
+}  // namespace
+
+JobManagerQueries::JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
+                                     const Configuration& configuration)
+    : job_manager_(job_manager), main_(main), clock_(clock) {
+  for (const auto& [name, value] : configuration.values()) {
+    if (name != config::kSecret.name) settings_.push_back({name, value});
+  }
+}
+
+template <class Answer, class Ask>
+Answer JobManagerQueries::ask(Ask ask) {
+  auto question = std::make_unique<Question<Answer>>();
+  std::future<Answer> answer = question->future();
+  main_.post("rest_query",
+             [question = std::move(question), ask = std::move(ask)] { question->answer(ask()); });
+  if (answer.wait_for(kPatience) != std::future_status::ready)
+    return Status(StatusCode::kDeadlineExceeded, "the JobManager did not answer in time");
+  return answer.get();
+}
+
+Result<std::vector<JobSummaryView>> JobManagerQueries::jobs() {
+  return ask<Result<std::vector<JobSummaryView>>>([this] {
+    std::vector<JobSummaryView> views;
+    for (const auto& record : job_manager_.jobs().jobs())
+      views.push_back(summary_of(*record, clock_));
+    return Result<std::vector<JobSummaryView>>(std::move(views));
+  });
+}
+
+Result<JobView> JobManagerQueries::job(JobId id) {
+  return ask<Result<JobView>>([this, id]() -> Result<JobView> {
+    const JobRecord* record = job_manager_.jobs().find(id);
+    if (record == nullptr) return not_found("no job has the id " + id.to_string());
+    return view_of(*record, clock_);
+  });
+}
+
+Status JobManagerQueries::cancel(JobId id) {
+  return ask<Status>([this, id] { return job_manager_.cancel(id); });
+}
+
+Result<std::vector<TaskManagerView>> JobManagerQueries::task_managers() {
+  return ask<Result<std::vector<TaskManagerView>>>([this] {
+    std::vector<TaskManagerView> views = task_managers_of(job_manager_.jobs());
+    for (TaskManagerView& view : views) {
+      if (const auto heard = job_manager_.last_heard(view.id))
+        view.last_heard = clock_.epoch_millis() - to_millis(clock_.now() - *heard);
+    }
+    return Result<std::vector<TaskManagerView>>(std::move(views));
+  });
+}
+
+}  // namespace freshet

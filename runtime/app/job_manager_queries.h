@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobmanager/job_manager.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/configuration.h"
+#include "runtime/base/executor.h"
+#include "runtime/rest/cluster_queries.h"
+
+namespace freshet {
+
+/// Asks a JobManager on its main thread and waits there. Thread-safe; not for the main thread
+/// itself. What is asked when the executor has stopped is kUnavailable.
+class JobManagerQueries final : public ClusterQueries {
+ public:
+  JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
+                    const Configuration& configuration);
+
+  EpochMillis now() const override { return clock_.epoch_millis(); }
+  Result<std::vector<JobSummaryView>> jobs() override;
+  Result<JobView> job(JobId) override;
+  Status cancel(JobId) override;
+  Result<std::vector<TaskManagerView>> task_managers() override;
+  std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
+    return settings_;
+  }
+
+ private:
+  template <class Answer, class Ask>
+  Answer ask(Ask ask);
+
+  JobManager& job_manager_;
+  Executor& main_;
+  const Clock& clock_;
+  std::vector<std::pair<std::string, std::string>> settings_;
+};
+
+}  // namespace freshet

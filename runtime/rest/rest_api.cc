@@ -1,0 +1,334 @@
+#include "runtime/rest/rest_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "runtime/base/version.h"
+#include "runtime/graph/json_plan.h"
+#include "runtime/rest/rest_json.h"
+#include "runtime/rest/rest_metrics.h"
+
+namespace freshet::rest {
+
+namespace {
+
+constexpr size_t kParameterShown = 64;
+
+Response respond(const Json& json, int status = 200) {
+  Response response;
+  response.status = status;
+  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return response;
+}
+
+Response respond_error(int status, const std::string& message) {
+  return respond(Json{{"errors", {message}}}, status);
+}
+
+int http_status_of(StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+      return 400;
+    case StatusCode::kNotFound:
+      return 404;
+    case StatusCode::kFailedPrecondition:
+      return 409;
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kResourceExhausted:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    if (slash != 0) segments.push_back(path.substr(0, slash));
+    path.remove_prefix(slash == path.npos ? path.size() : slash + 1);
+  }
+  return segments;
+}
+
+/// What stands at the `:` of the route; nullopt when the path is another one.
+std::optional<std::vector<std::string>> match(std::string_view route,
+                                              const std::vector<std::string_view>& path) {
+  const std::vector<std::string_view> wanted = segments_of(route);
+  if (wanted.size() != path.size()) return std::nullopt;
+  std::vector<std::string> parameters;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].starts_with(':')) {
+      parameters.emplace_back(path[i]);
+    } else if (wanted[i] != path[i]) {
+      return std::nullopt;
+    }
+  }
+  return parameters;
+}
+
+std::string query_text(const Request& request, const std::string& name) {
+  const auto found = request.query.find(name);
+  return found == request.query.end() ? "" : found->second;
+}
+
+std::vector<std::string> query_list(const Request& request, const std::string& name) {
+  return split_list(query_text(request, name));
+}
+
+Result<size_t> query_number(const Request& request, const std::string& name, size_t otherwise) {
+  const std::string text = query_text(request, name);
+  if (text.empty()) return otherwise;
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return invalid_argument(
+        fmt::format("{}='{}' is no whole number", name, text.substr(0, kParameterShown)));
+  return number;
+}
+
+Result<const VertexView*> find_vertex(const JobView& job, const std::string& id) {
+  const auto found = std::ranges::find(job.vertices, id, &VertexView::id);
+  if (found != job.vertices.end()) return &*found;
+  return not_found(fmt::format("job {} has no vertex '{}'", job.summary.id.to_string(),
+                               id.substr(0, kParameterShown)));
+}
+
+}  // namespace
+
+RestApi::RestApi(ClusterQueries& queries) : queries_(queries) {}
+
+const std::vector<RestApi::Route>& RestApi::routes() {
+  static const std::vector<Route> routes = {
+      {"GET", "/config", &RestApi::show_config},
+      {"GET", "/overview", &RestApi::show_overview},
+      {"GET", "/jobs", &RestApi::list_jobs},
+      {"GET", "/jobs/overview", &RestApi::list_job_overviews},
+      {"GET", "/jobs/:jobid", &RestApi::show_job},
+      {"PATCH", "/jobs/:jobid", &RestApi::cancel_job},
+      {"GET", "/jobs/:jobid/plan", &RestApi::show_job_plan},
+      {"GET", "/jobs/:jobid/status", &RestApi::show_job_status},
+      {"GET", "/jobs/:jobid/config", &RestApi::show_job_config},
+      {"GET", "/jobs/:jobid/exceptions", &RestApi::show_job_exceptions},
+      {"GET", "/jobs/:jobid/metrics", &RestApi::show_job_metrics},
+      {"GET", "/jobs/:jobid/vertices/:vertexid", &RestApi::show_vertex},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/backpressure", &RestApi::show_back_pressure},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/metrics", &RestApi::show_vertex_metrics},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/metrics", &RestApi::show_subtasks_metrics},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex/metrics",
+       &RestApi::show_subtask_metrics},
+      {"GET", "/taskmanagers", &RestApi::list_task_managers},
+      {"GET", "/taskmanagers/:taskmanagerid", &RestApi::show_task_manager},
+      {"GET", "/jobmanager/config", &RestApi::show_job_manager_config},
+  };
+  return routes;
+}
+
+Response RestApi::handle(const Request& request) const {
+  std::vector<std::string_view> path = segments_of(request.path);
+  if (!path.empty() && path.front() == "v1") path.erase(path.begin());
+  bool known = false;
+  for (const Route& route : routes()) {
+    const auto parameters = match(route.path, path);
+    if (!parameters) continue;
+    known = true;
+    if (request.method != route.method) continue;
+    const Result<Response> response = (this->*route.handler)(*parameters, request);
+    if (response.ok()) return *response;
+    return respond_error(http_status_of(response.status().code()), response.status().message());
+  }
+  const std::string shown = request.path.substr(0, 256);
+  if (known) return respond_error(405, fmt::format("{} is not for {}", shown, request.method));
+  return respond_error(404, fmt::format("there is nothing at {}", shown));
+}
+
+Result<JobView> RestApi::job(const Parameters& parameters) const {
+  ASSIGN_OR_RETURN(const JobId id, JobId::parse(parameters.at(0)));
+  return queries_.job(id);
+}
+
+// ---- The cluster ----
+
+Result<Response> RestApi::show_config(const Parameters&, const Request&) const {
+  return respond(Json{{"refresh-interval", 3000},
+                      {"timezone-name", "UTC"},
+                      {"timezone-offset", 0},
+                      {"flink-version", FRESHET_VERSION},
+                      {"flink-revision", "freshet"},
+                      {"features",
+                       {{"web-submit", false},
+                        {"web-cancel", true},
+                        {"web-rescale", false},
+                        {"web-history", false}}}});
+}
+
+Result<Response> RestApi::show_overview(const Parameters&, const Request&) const {
+  ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  uint32_t slots = 0;
+  uint32_t free = 0;
+  for (const TaskManagerView& one : task_managers) {
+    slots += one.slots;
+    free += one.slots_free;
+  }
+  const auto in_state = [&jobs](JobState state) {
+    return std::ranges::count(jobs, state, &JobSummaryView::state);
+  };
+  const auto ended =
+      in_state(JobState::kFinished) + in_state(JobState::kCanceled) + in_state(JobState::kFailed);
+  return respond(Json{{"taskmanagers", task_managers.size()},
+                      {"slots-total", slots},
+                      {"slots-available", free},
+                      {"jobs-running", static_cast<int64_t>(jobs.size()) - ended},
+                      {"jobs-finished", in_state(JobState::kFinished)},
+                      {"jobs-cancelled", in_state(JobState::kCanceled)},
+                      {"jobs-failed", in_state(JobState::kFailed)},
+                      {"flink-version", FRESHET_VERSION},
+                      {"flink-commit", "freshet"}});
+}
+
+Result<Response> RestApi::list_task_managers(const Parameters&, const Request&) const {
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  Json list = Json::array();
+  for (const TaskManagerView& one : task_managers) list.push_back(task_manager_json(one));
+  return respond(Json{{"taskmanagers", std::move(list)}});
+}
+
+Result<Response> RestApi::show_task_manager(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  for (const TaskManagerView& one : task_managers) {
+    if (to_string(one.id) == parameters.at(0)) return respond(task_manager_json(one));
+  }
+  return not_found(fmt::format("there is no TaskManager '{}'; /taskmanagers lists them",
+                               parameters.at(0).substr(0, kParameterShown)));
+}
+
+Result<Response> RestApi::show_job_manager_config(const Parameters&, const Request&) const {
+  return respond(settings_json(queries_.job_manager_settings()));
+}
+
+// ---- Jobs ----
+
+Result<Response> RestApi::list_jobs(const Parameters&, const Request&) const {
+  ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
+  Json list = Json::array();
+  for (const JobSummaryView& one : jobs)
+    list.push_back(Json{{"id", one.id.to_string()}, {"status", job_state_name(one.state)}});
+  return respond(Json{{"jobs", std::move(list)}});
+}
+
+Result<Response> RestApi::list_job_overviews(const Parameters&, const Request&) const {
+  ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
+  Json list = Json::array();
+  for (const JobSummaryView& one : jobs) list.push_back(job_overview_json(one, queries_.now()));
+  return respond(Json{{"jobs", std::move(list)}});
+}
+
+Result<Response> RestApi::show_job(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  return respond(job_json(view));
+}
+
+Result<Response> RestApi::cancel_job(const Parameters& parameters, const Request& request) const {
+  const std::string mode = query_text(request, "mode");
+  if (!mode.empty() && mode != "cancel")
+    return invalid_argument(
+        fmt::format("mode='{}' is not possible; a job can be cancelled with "
+                    "mode=cancel",
+                    mode.substr(0, kParameterShown)));
+  ASSIGN_OR_RETURN(const JobId id, JobId::parse(parameters.at(0)));
+  RETURN_IF_ERROR(queries_.cancel(id));
+  return respond(Json::object(), 202);
+}
+
+Result<Response> RestApi::show_job_plan(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  const JobSummaryView& summary = view.summary;
+  return respond(
+      Json{{"plan", Json::parse(json_plan(*view.graph, summary.id.to_string(), summary.name))}});
+}
+
+Result<Response> RestApi::show_job_status(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  return respond(Json{{"status", job_state_name(view.summary.state)}});
+}
+
+Result<Response> RestApi::show_job_config(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  return respond(job_config_json(view));
+}
+
+Result<Response> RestApi::show_job_exceptions(const Parameters& parameters,
+                                              const Request& request) const {
+  ASSIGN_OR_RETURN(const size_t most, query_number(request, "maxExceptions", SIZE_MAX));
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  return respond(job_exceptions_json(view, most));
+}
+
+Result<Response> RestApi::show_job_metrics(const Parameters& parameters,
+                                           const Request& request) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  return respond(metrics_json(metrics_of(view), query_list(request, "get")));
+}
+
+// ---- Vertices ----
+
+Result<Response> RestApi::show_vertex(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  return respond(vertex_json(view, *vertex, task_managers));
+}
+
+Result<Response> RestApi::show_back_pressure(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  return respond(back_pressure_json(*vertex, view.now));
+}
+
+/// Each subtask's, with its index before the name.
+Result<Response> RestApi::show_vertex_metrics(const Parameters& parameters,
+                                              const Request& request) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  std::vector<Metric> metrics;
+  for (const SubtaskView& subtask : vertex->subtasks) {
+    for (auto& [name, value] : metrics_of(subtask))
+      metrics.push_back({fmt::format("{}.{}", subtask.index, name), value});
+  }
+  return respond(metrics_json(metrics, query_list(request, "get")));
+}
+
+Result<Response> RestApi::show_subtasks_metrics(const Parameters& parameters,
+                                                const Request& request) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const auto chosen,
+                   parse_indices(query_text(request, "subtasks"), vertex->parallelism));
+  std::vector<std::vector<Metric>> all;
+  for (const SubtaskView& subtask : vertex->subtasks) {
+    if (chosen.empty() || std::ranges::binary_search(chosen, subtask.index))
+      all.push_back(metrics_of(subtask));
+  }
+  ASSIGN_OR_RETURN(const Json json, aggregated_metrics_json(all, query_list(request, "get"),
+                                                            query_list(request, "agg")));
+  return respond(json);
+}
+
+Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
+                                               const Request& request) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const auto index, parse_indices(parameters.at(2), vertex->parallelism));
+  if (index.size() != 1)
+    return invalid_argument(
+        fmt::format("'{}' is no index of a subtask", parameters.at(2).substr(0, kParameterShown)));
+  return respond(
+      metrics_json(metrics_of(vertex->subtasks.at(index.front())), query_list(request, "get")));
+}
+
+}  // namespace freshet::rest

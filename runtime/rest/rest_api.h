@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/rest/cluster_queries.h"
+
+namespace freshet::rest {
+
+struct Request {
+  std::string method;  // `GET`
+  std::string path;    // Decoded, without the query.
+  std::map<std::string, std::string> query;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json; charset=UTF-8";
+  std::string body;
+};
+
+/// Answers requests with Flink's paths, keys and states; every path also below `/v1`. What is wrong
+/// is `{"errors": ["..."]}` with a status that fits: 400 for what makes no sense, 404 for what is
+/// not there, 405 with another method, 409 for what cannot be done now, 503 when the JobManager did
+/// not answer.
+///
+/// Thread-safe, as far as the queries are.
+class RestApi {
+ public:
+  explicit RestApi(ClusterQueries& queries);
+
+  Response handle(const Request&) const;
+
+ private:
+  /// What stood at the `:` of a route, in order.
+  using Parameters = std::vector<std::string>;
+  using Handler = Result<Response> (RestApi::*)(const Parameters&, const Request&) const;
+  struct Route {
+    const char* method;
+    const char* path;  // `/jobs/:jobid/plan`
+    Handler handler;
+  };
+  static const std::vector<Route>& routes();
+
+  Result<Response> show_config(const Parameters&, const Request&) const;
+  Result<Response> show_overview(const Parameters&, const Request&) const;
+  Result<Response> list_jobs(const Parameters&, const Request&) const;
+  Result<Response> list_job_overviews(const Parameters&, const Request&) const;
+  Result<Response> show_job(const Parameters&, const Request&) const;
+  Result<Response> cancel_job(const Parameters&, const Request&) const;
+  Result<Response> show_job_plan(const Parameters&, const Request&) const;
+  Result<Response> show_job_status(const Parameters&, const Request&) const;
+  Result<Response> show_job_config(const Parameters&, const Request&) const;
+  Result<Response> show_job_exceptions(const Parameters&, const Request&) const;
+  Result<Response> show_job_metrics(const Parameters&, const Request&) const;
+  Result<Response> show_vertex(const Parameters&, const Request&) const;
+  Result<Response> show_back_pressure(const Parameters&, const Request&) const;
+  Result<Response> show_vertex_metrics(const Parameters&, const Request&) const;
+  Result<Response> show_subtasks_metrics(const Parameters&, const Request&) const;
+  Result<Response> show_subtask_metrics(const Parameters&, const Request&) const;
+  Result<Response> list_task_managers(const Parameters&, const Request&) const;
+  Result<Response> show_task_manager(const Parameters&, const Request&) const;
+  Result<Response> show_job_manager_config(const Parameters&, const Request&) const;
+
+  Result<JobView> job(const Parameters&) const;
+
+  ClusterQueries& queries_;
+};
+
+}  // namespace freshet::rest

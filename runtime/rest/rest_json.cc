@@ -1,0 +1,289 @@
+#include "runtime/rest/rest_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "runtime/graph/json_plan.h"
+
+namespace freshet::rest {
+
+namespace {
+
+constexpr TaskState kTaskStates[] = {
+    TaskState::kCreated,  TaskState::kScheduled, TaskState::kDeploying, TaskState::kInitializing,
+    TaskState::kRunning,  TaskState::kEndOfData, TaskState::kFinished,  TaskState::kCanceling,
+    TaskState::kCanceled, TaskState::kFailed};
+
+uint32_t count(const TaskCounts& counts, TaskState state) {
+  return counts[static_cast<size_t>(state)];
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// All of Flink's task states; `name` makes a key of each.
+template <class Name>
+Json counts_json(const TaskCounts& counts, Name&& name) {
+  Json json = Json::object();
+  for (const TaskState state : kTaskStates) {
+    const std::string key = name(task_state_name(state));
+    if (!json.contains(key)) json[key] = 0;
+    json[key] = json[key].get<uint32_t>() + count(counts, state);
+  }
+  json[name("RECONCILING")] = 0;
+  return json;
+}
+
+Json upper_counts(const TaskCounts& counts) {
+  return counts_json(counts, [](const std::string& name) { return name; });
+}
+
+EpochMillis duration(EpochMillis begin, EpochMillis end, EpochMillis now) {
+  if (begin == kNever) return kNever;
+  return std::max<EpochMillis>(0, (end == kNever ? now : end) - begin);
+}
+
+Json metrics_json(const ExecutionProgress& progress) {
+  return Json{{"read-bytes", progress.bytes_in},
+              {"read-bytes-complete", true},
+              {"write-bytes", progress.bytes_out},
+              {"write-bytes-complete", true},
+              {"read-records", progress.records_in},
+              {"read-records-complete", true},
+              {"write-records", progress.records_out},
+              {"write-records-complete", true},
+              {"accumulated-backpressured-time", progress.back_pressured_ms},
+              {"accumulated-idle-time", progress.idle_ms},
+              {"accumulated-busy-time", progress.busy_ms}};
+}
+
+ExecutionProgress sum_of(const VertexView& vertex) {
+  ExecutionProgress sum;
+  for (const SubtaskView& one : vertex.subtasks) {
+    sum.records_in += one.progress.records_in;
+    sum.records_out += one.progress.records_out;
+    sum.bytes_in += one.progress.bytes_in;
+    sum.bytes_out += one.progress.bytes_out;
+    sum.busy_ms += one.progress.busy_ms;
+    sum.idle_ms += one.progress.idle_ms;
+    sum.back_pressured_ms += one.progress.back_pressured_ms;
+  }
+  return sum;
+}
+
+/// Of the first that started and the last that ended, if all have.
+std::pair<EpochMillis, EpochMillis> times_of(const VertexView& vertex) {
+  EpochMillis begin = kNever;
+  EpochMillis end = kNever;
+  bool all_ended = true;
+  for (const SubtaskView& one : vertex.subtasks) {
+    if (one.started != kNever && (begin == kNever || one.started < begin)) begin = one.started;
+    all_ended = all_ended && one.ended != kNever;
+    end = std::max(end, one.ended);
+  }
+  return {begin, all_ended ? end : kNever};
+}
+
+Json vertex_summary_json(const VertexView& vertex, EpochMillis now) {
+  const auto [begin, end] = times_of(vertex);
+  Json json;
+  json["id"] = vertex.id;
+  json["slotSharingGroupId"] = vertex.slot_sharing_group;
+  json["name"] = vertex.name;
+  json["maxParallelism"] = vertex.max_parallelism;
+  json["parallelism"] = vertex.parallelism;
+  json["status"] = vertex_state_name(vertex.counts, vertex.parallelism);
+  json["start-time"] = begin;
+  json["end-time"] = end;
+  json["duration"] = duration(begin, end, now);
+  json["tasks"] = upper_counts(vertex.counts);
+  json["metrics"] = metrics_json(sum_of(vertex));
+  return json;
+}
+
+std::string endpoint_of(TaskManagerId id, const std::vector<TaskManagerView>& task_managers) {
+  for (const TaskManagerView& one : task_managers) {
+    if (one.id == id) return fmt::format("{}:{}", one.data_host, one.data_port);
+  }
+  return "(unassigned)";
+}
+
+Json subtask_json(const SubtaskView& subtask, EpochMillis now,
+                  const std::vector<TaskManagerView>& task_managers) {
+  const bool placed = subtask.task_manager != TaskManagerId();
+  Json json;
+  json["subtask"] = subtask.index;
+  json["status"] = task_state_name(subtask.state);
+  json["attempt"] = subtask.attempt;
+  json["endpoint"] = endpoint_of(subtask.task_manager, task_managers);
+  json["start-time"] = subtask.started;
+  json["end-time"] = subtask.ended;
+  json["duration"] = duration(subtask.started, subtask.ended, now);
+  json["metrics"] = metrics_json(subtask.progress);
+  json["taskmanager-id"] = placed ? to_string(subtask.task_manager) : "(unassigned)";
+  return json;
+}
+
+}  // namespace
+
+std::string job_state_name(JobState state) {
+  return std::string(to_string(state == JobState::kCommitting ? JobState::kRunning : state));
+}
+
+std::string task_state_name(TaskState state) {
+  return std::string(to_string(state == TaskState::kEndOfData ? TaskState::kFinished : state));
+}
+
+std::string vertex_state_name(const TaskCounts& counts, uint32_t parallelism) {
+  for (const TaskState state : {TaskState::kFailed, TaskState::kCanceling, TaskState::kCanceled,
+                                TaskState::kInitializing, TaskState::kRunning}) {
+    if (count(counts, state) > 0) return task_state_name(state);
+  }
+  const uint32_t finished =
+      count(counts, TaskState::kFinished) + count(counts, TaskState::kEndOfData);
+  if (finished == 0) return task_state_name(TaskState::kCreated);
+  return task_state_name(finished == parallelism ? TaskState::kFinished : TaskState::kRunning);
+}
+
+std::string back_pressure_level(double share) {
+  if (share <= 0.1) return "ok";
+  return share <= 0.5 ? "low" : "high";
+}
+
+Json job_overview_json(const JobSummaryView& job, EpochMillis now) {
+  uint32_t total = 0;
+  for (const uint32_t one : job.counts) total += one;
+  Json json;
+  json["jid"] = job.id.to_string();
+  json["name"] = job.name;
+  json["start-time"] = job.started;
+  json["end-time"] = job.ended;
+  json["duration"] = duration(job.started, job.ended, now);
+  json["state"] = job_state_name(job.state);
+  json["last-modification"] = job.last_modification;
+  json["tasks"] = counts_json(job.counts, in_lower_case);
+  json["tasks"]["total"] = total;
+  return json;
+}
+
+Json job_json(const JobView& job) {
+  const JobSummaryView& summary = job.summary;
+  Json json;
+  json["jid"] = summary.id.to_string();
+  json["name"] = summary.name;
+  json["isStoppable"] = false;
+  json["state"] = job_state_name(summary.state);
+  json["job-type"] = job.batch ? "BATCH" : "STREAMING";
+  json["start-time"] = summary.started;
+  json["end-time"] = summary.ended;
+  json["duration"] = duration(summary.started, summary.ended, job.now);
+  json["maxParallelism"] = -1;
+  json["now"] = job.now;
+  json["timestamps"] = Json::object();
+  for (const JobState state :
+       {JobState::kCreated, JobState::kRunning, JobState::kFailing, JobState::kFailed,
+        JobState::kCancelling, JobState::kCanceled, JobState::kFinished, JobState::kRestarting})
+    json["timestamps"][job_state_name(state)] = 0;
+  for (const auto& [state, at] : job.entered) {
+    if (state != JobState::kCommitting) json["timestamps"][job_state_name(state)] = at;
+  }
+  json["restarts"] = job.restarts;
+  json["waiting-for"] = job.waiting_for;
+  json["vertices"] = Json::array();
+  Json states = upper_counts({});
+  for (const VertexView& vertex : job.vertices) {
+    json["vertices"].push_back(vertex_summary_json(vertex, job.now));
+    Json& number = states[vertex_state_name(vertex.counts, vertex.parallelism)];
+    number = number.get<uint32_t>() + 1;
+  }
+  json["status-counts"] = std::move(states);
+  json["plan"] = Json::parse(json_plan(*job.graph, summary.id.to_string(), summary.name));
+  return json;
+}
+
+Json job_exceptions_json(const JobView& job, size_t failures_max) {
+  Json entries = Json::array();
+  for (const FailureView& failure : job.failures) {
+    if (entries.size() == failures_max) break;
+    Json entry;
+    entry["exceptionName"] = failure.kind;
+    entry["stacktrace"] = failure.message;
+    entry["timestamp"] = failure.at;
+    entry["failureLabels"] = Json::object();
+    entry["taskName"] = failure.task.empty() ? Json() : Json(failure.task);
+    entry["endpoint"] = failure.task_manager.empty() ? Json() : Json(failure.task_manager);
+    entry["concurrentExceptions"] = Json::array();
+    entries.push_back(std::move(entry));
+  }
+  const bool truncated = job.failures_truncated || entries.size() < job.failures.size();
+  return Json{{"exceptionHistory", {{"entries", std::move(entries)}, {"truncated", truncated}}}};
+}
+
+Json job_config_json(const JobView& job) {
+  Json user = Json::object();
+  for (const auto& [key, value] : job.settings) user[key] = value;
+  return Json{{"jid", job.summary.id.to_string()},
+              {"name", job.summary.name},
+              {"execution-config", {{"user-config", std::move(user)}}}};
+}
+
+Json vertex_json(const JobView& job, const VertexView& vertex,
+                 const std::vector<TaskManagerView>& task_managers) {
+  Json json;
+  json["id"] = vertex.id;
+  json["name"] = vertex.name;
+  json["parallelism"] = vertex.parallelism;
+  json["maxParallelism"] = vertex.max_parallelism;
+  json["now"] = job.now;
+  json["subtasks"] = Json::array();
+  for (const SubtaskView& one : vertex.subtasks)
+    json["subtasks"].push_back(subtask_json(one, job.now, task_managers));
+  return json;
+}
+
+Json back_pressure_json(const VertexView& vertex, EpochMillis now) {
+  double most = 0;
+  Json subtasks = Json::array();
+  for (const SubtaskView& one : vertex.subtasks) {
+    most = std::max(most, one.shares.back_pressured);
+    subtasks.push_back(Json{{"subtask", one.index},
+                            {"attempt-number", one.attempt},
+                            {"backpressureLevel", back_pressure_level(one.shares.back_pressured)},
+                            {"ratio", one.shares.back_pressured},
+                            {"idleRatio", one.shares.idle},
+                            {"busyRatio", one.shares.busy}});
+  }
+  Json json;
+  json["status"] = "ok";
+  json["backpressureLevel"] = back_pressure_level(most);
+  json["end-timestamp"] = now;
+  json["subtasks"] = std::move(subtasks);
+  return json;
+}
+
+Json task_manager_json(const TaskManagerView& view) {
+  Json json;
+  json["id"] = to_string(view.id);
+  json["name"] = view.name;
+  json["path"] = fmt::format("{}:{}", view.data_host, view.data_port);
+  json["dataPort"] = view.data_port;
+  json["timeSinceLastHeartbeat"] = view.last_heard;  // In Flink, too, a time and no duration.
+  json["slotsNumber"] = view.slots;
+  json["freeSlots"] = view.slots_free;
+  json["pid"] = view.pid;
+  json["allocatedSlots"] = Json::array();
+  for (const JobId& job : view.jobs) json["allocatedSlots"].push_back({{"jobId", job.to_string()}});
+  return json;
+}
+
+Json settings_json(const std::vector<std::pair<std::string, std::string>>& settings) {
+  Json json = Json::array();
+  for (const auto& [key, value] : settings) json.push_back(Json{{"key", key}, {"value", value}});
+  return json;
+}
+
+}  // namespace freshet::rest

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobmanager/cluster_view.h"
+
+namespace freshet::rest {
+
+// Views of a cluster as JSON with the keys and states of Flink's REST API. Pure.
+
+/// Keeps the order in which keys were added.
+using Json = nlohmann::ordered_json;
+
+/// Flink knows no COMMITTING: such a job is RUNNING.
+std::string job_state_name(JobState state);
+/// Flink knows no END_OF_DATA: such a task is FINISHED.
+std::string task_state_name(TaskState state);
+/// Of a vertex, from the states of its subtasks, as Flink's ExecutionJobVertex does.
+std::string vertex_state_name(const TaskCounts& counts, uint32_t parallelism);
+
+/// `ok` up to a tenth of the time, `low` up to half of it, else `high`.
+std::string back_pressure_level(double share);
+
+Json job_overview_json(const JobSummaryView&, EpochMillis now);
+Json job_json(const JobView&);
+Json job_exceptions_json(const JobView&, size_t failures_max);
+Json job_config_json(const JobView&);
+Json vertex_json(const JobView&, const VertexView&, const std::vector<TaskManagerView>&);
+Json back_pressure_json(const VertexView&, EpochMillis now);
+Json task_manager_json(const TaskManagerView&);
+/// `[{"key": ..., "value": ...}]`
+Json settings_json(const std::vector<std::pair<std::string, std::string>>& settings);
+
+}  // namespace freshet::rest

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+
+#include "network/transport.h"
+#include "runtime/base/status.h"
+#include "runtime/rest/rest_api.h"
+
+namespace freshet::rest {
+
+/// Answers HTTP requests by a RestApi, on threads of its own: as many as there are connections with
+/// something to do, at most kThreadsMax. What is too large, too slow or no HTTP is refused; a
+/// connection that says nothing is closed after a second, and one that stops in the middle of a
+/// request after five, so that nobody holds a thread for long.
+class RestServer {
+ public:
+  static constexpr size_t kThreadsMax = 64;
+  static constexpr size_t kBodyBytesMax = 1u << 20;
+
+  /// Listens at once. Port 0: any. kUnavailable, naming the address, when it cannot.
+  static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries);
+
+  /// Ends the requests that are under way, and the threads.
+  ~RestServer();
+
+  const Address& address() const;
+
+ private:
+  class Impl;
+  explicit RestServer(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace freshet::rest

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/gated_job.h"
+#include "tests/integration/results.h"
+#include "tests/integration/test_cluster.h"
+
+namespace freshet::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string status_of(const TestCluster& cluster) {
+  return run_freshet(
+             {"cluster", "status", "--name", "test", "--state-dir", cluster.state_directory()})
+      .output;
+}
+
+/// As `cluster status` shows it; 0 when it does not.
+int rest_port_of(const TestCluster& cluster) {
+  const std::string status = status_of(cluster);
+  const std::string before = "REST API at http://127.0.0.1:";
+  const size_t at = status.find(before);
+  return at == status.npos ? 0 : std::stoi(status.substr(at + before.size()));
+}
+
+/// The REST API of a cluster of processes, as Flink's clients use it.
+class RestTest : public ::testing::Test {
+ protected:
+  RestTest() {
+    EXPECT_TRUE(cluster_.ok()) << cluster_.started().errors;
+    EXPECT_NE(port_, 0);
+  }
+
+  json get(const std::string& path) {
+    const auto response = httplib::Client("127.0.0.1", port_).Get(path);
+    EXPECT_TRUE(response) << path;
+    if (!response) return {};
+    EXPECT_EQ(response->status, 200) << path << ": " << response->body;
+    return json::parse(response->body);
+  }
+
+  const TemporaryDirectory directory_;
+  TestCluster cluster_;
+  const int port_ = rest_port_of(cluster_);
+};
+
+TEST_F(RestTest, ShowsAJobThatRunsAndCancelsIt) {
+  GatedJob running(cluster_, directory_.path());
+  ASSERT_TRUE(running.wait_until_in_the_middle()) << running.errors();
+  EXPECT_EQ(get("/overview")["taskmanagers"], 2);
+  EXPECT_EQ(get("/overview")["jobs-running"], 1);
+  const std::string id = get("/jobs")["jobs"][0]["id"];
+  const std::string job = "/v1/jobs/" + id;
+  const json shown = get(job);
+  EXPECT_EQ(shown["state"], "RUNNING");
+  EXPECT_THAT(shown["vertices"][0]["name"].get<std::string>(), StartsWith("Source: "));
+  EXPECT_EQ(shown["vertices"].size(), shown["plan"]["nodes"].size());
+  EXPECT_GT(shown["timestamps"]["RUNNING"].get<int64_t>(),
+            shown["timestamps"]["CREATED"].get<int64_t>() - 1);
+  const std::string vertex = job + "/vertices/" + shown["vertices"][0]["id"].get<std::string>();
+  const json subtask = get(vertex)["subtasks"][0];
+  EXPECT_EQ(subtask["status"], "RUNNING");
+  EXPECT_GT(subtask["start-time"].get<int64_t>(), 0);
+  // Numbers come with heartbeats.
+  EXPECT_TRUE(wait_until(
+      [&] {
+        const json sum = get(vertex + "/subtasks/metrics?get=accumulateIdleTimeMs&agg=sum");
+        return sum[0]["sum"].get<double>() > 0;
+      },
+      20s));
+  EXPECT_EQ(get(vertex + "/backpressure")["status"], "ok");
+  const json task_manager = get("/taskmanagers")["taskmanagers"][0];
+  EXPECT_THAT(task_manager["id"].get<std::string>(), StartsWith("tm-"));
+  EXPECT_GT(task_manager["timeSinceLastHeartbeat"].get<int64_t>(), 0);
+  EXPECT_EQ(task_manager["slotsNumber"].get<int>() - task_manager["freeSlots"].get<int>(),
+            static_cast<int>(task_manager["allocatedSlots"].size()));
+
+  httplib::Client client("127.0.0.1", port_);
+  const auto cancelled = client.Patch(job + "?mode=cancel");
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->status, 202);
+  EXPECT_EQ(running.run().wait(20s), 1) << running.errors();
+  EXPECT_EQ(get(job + "/status")["status"], "CANCELED");
+  EXPECT_EQ(get("/overview")["jobs-cancelled"], 1);
+  const auto again = client.Patch(job + "?mode=cancel");
+  EXPECT_EQ(again->status, 409);
+  EXPECT_THAT(again->body, HasSubstr("ended already"));
+}
+
+TEST_F(RestTest, ShowsWhyAJobFailed) {
+  const Outcome outcome = cluster_.run(
+      {"-D", "restart-strategy.type=fixed-delay", "-D", "restart-strategy.fixed-delay.attempts=1",
+       "-D", "restart-strategy.fixed-delay.delay=1 ms", test_job("failing"), "-p", "2", "--",
+       "--where", "map", "--output", directory_ / "out"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json jobs = get("/jobs/overview")["jobs"];
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0]["state"], "FAILED");
+  const json history =
+      get("/jobs/" + jobs[0]["jid"].get<std::string>() + "/exceptions")["exceptionHistory"];
+  ASSERT_EQ(history["entries"].size(), 2u);  // The first try, and the restart.
+  for (const json& entry : history["entries"]) {
+    EXPECT_EQ(entry["exceptionName"], "user_error");
+    EXPECT_FALSE(entry["taskName"].is_null());
+    EXPECT_THAT(entry["endpoint"].get<std::string>(), HasSubstr("taskmanager-"));
+  }
+}
+
+TEST(RestOfProcessTest, IsOffWhereASecretIsDemanded) {
+  TestCluster::Options options;
+  options.arguments = {"-D", "security.secret=rain"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  EXPECT_EQ(rest_port_of(cluster), 0);
+  EXPECT_THAT(cluster.log("jobmanager"), HasSubstr("rest_off"));
+}
+
+TEST(RestOfProcessTest, NamesThePortThatItWasToHaveAndThatIsInUse) {
+  TestCluster first;
+  ASSERT_TRUE(first.ok());
+  const std::string port = std::to_string(rest_port_of(first));
+  const TemporaryDirectory directory;
+  const Outcome second = run_freshet(
+      {"jobmanager", "--port", "0", "--state-dir", directory / "state", "-D", "rest.port=" + port});
+  EXPECT_NE(second.exit_code, 0);
+  EXPECT_THAT(second.errors, HasSubstr("rest.port: cannot listen for HTTP at 127.0.0.1:" + port));
+}
+
+}  // namespace
+}  // namespace freshet::testing

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/rest/cluster_queries.h"
+#include "tests/unit/graph/sample_graphs.h"
+
+namespace freshet::rest {
+
+/// A cluster of one TaskManager that counts words, as the test says.
+class FakeCluster final : public ClusterQueries {
+ public:
+  static constexpr EpochMillis kNow = 100'000;
+
+  FakeCluster() {
+    GraphSketch sketch;
+    const uint32_t source = sketch.source();
+    sketch.at(source).name = "text";
+    const uint32_t sink = sketch.sink(source, Partitioning::kRebalance);
+    sketch.at(sink).name = "files";
+    (void)assign_operator_ids(sketch.graph);
+    job_view.graph =
+        std::make_shared<const JobGraph>(*build_job_graph(sketch.graph, {.parallelism = 2}));
+    job_view.now = kNow;
+    job_view.summary.id = {1, 2};
+    job_view.summary.name = "words";
+    job_view.summary.state = JobState::kRunning;
+    job_view.summary.started = 40'000;
+    job_view.summary.last_modification = 45'000;
+    job_view.summary.counts[static_cast<size_t>(TaskState::kRunning)] = 3;
+    job_view.summary.counts[static_cast<size_t>(TaskState::kEndOfData)] = 1;
+    job_view.entered = {{JobState::kCreated, 40'000}, {JobState::kRunning, 45'000}};
+    job_view.vertices = {vertex("000000000000000000000000000000aa", "Source: text"),
+                         vertex("000000000000000000000000000000bb", "Sink: files")};
+    job_view.settings = {{"execution.buffer-timeout.interval", "10 ms"}};
+    TaskManagerView one;
+    one.id = TaskManagerId{7};
+    one.name = "taskmanager-1";
+    one.data_host = "127.0.0.1";
+    one.data_port = 4711;
+    one.slots = 3;
+    one.slots_free = 1;
+    one.jobs = {{1, 2}, {1, 2}};
+    task_manager_views.push_back(one);
+  }
+
+  static VertexView vertex(const std::string& id, const std::string& name) {
+    VertexView view;
+    view.id = id;
+    view.name = name;
+    view.parallelism = 2;
+    view.max_parallelism = 128;
+    view.counts[static_cast<size_t>(TaskState::kRunning)] = 2;
+    for (uint32_t i = 0; i < 2; ++i) {
+      SubtaskView subtask;
+      subtask.index = i;
+      subtask.state = TaskState::kRunning;
+      subtask.task_manager = TaskManagerId{7};
+      subtask.started = 45'000 + i;
+      subtask.progress.records_in = 10 + i;
+      subtask.progress.busy_ms = 50;
+      subtask.shares = {0.25, 0.5 - 0.5 * i, 0.25 + 0.5 * i};
+      subtask.records_in_per_second = 0.5;
+      view.subtasks.push_back(subtask);
+    }
+    return view;
+  }
+
+  EpochMillis now() const override { return kNow; }
+  Result<std::vector<JobSummaryView>> jobs() override {
+    if (!error.ok()) return error;
+    return std::vector{job_view.summary};
+  }
+  Result<JobView> job(JobId id) override {
+    if (!error.ok()) return error;
+    if (id != job_view.summary.id) return not_found("no job has the id " + id.to_string());
+    return job_view;
+  }
+  Status cancel(JobId id) override {
+    RETURN_IF_ERROR(job(id).status());
+    if (is_terminal(job_view.summary.state)) return failed_precondition("it has ended already");
+    cancelled.push_back(id);
+    return Status();
+  }
+  Result<std::vector<TaskManagerView>> task_managers() override {
+    if (!error.ok()) return error;
+    return task_manager_views;
+  }
+  std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
+    return {{"heartbeat.interval", "2 s"}};
+  }
+
+  JobView job_view;
+  std::vector<TaskManagerView> task_manager_views;
+  std::vector<JobId> cancelled;
+  Status error;
+};
+
+}  // namespace freshet::rest

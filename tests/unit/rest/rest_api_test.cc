@@ -1,0 +1,215 @@
+#include "runtime/rest/rest_api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/rest/fake_cluster.h"
+
+namespace freshet::rest {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kJob = "/jobs/00000000000000010000000000000002";
+constexpr const char* kSink = "/vertices/000000000000000000000000000000bb";
+
+class RestApiTest : public ::testing::Test {
+ protected:
+  json get(const std::string& path, const std::map<std::string, std::string>& query = {}) {
+    const Response response = api_.handle({"GET", path, query});
+    EXPECT_EQ(response.status, 200) << response.body;
+    EXPECT_THAT(response.content_type, HasSubstr("application/json"));
+    return json::parse(response.body);
+  }
+  /// The one message of an answer with this status.
+  std::string error(int status, const std::string& path,
+                    const std::map<std::string, std::string>& query = {},
+                    const std::string& method = "GET") {
+    const Response response = api_.handle({method, path, query});
+    EXPECT_EQ(response.status, status) << response.body;
+    const json body = json::parse(response.body);
+    EXPECT_EQ(body["errors"].size(), 1u);
+    return body["errors"][0];
+  }
+  std::string job(const std::string& rest = "") const { return kJob + rest; }
+  std::string sink(const std::string& rest = "") const { return std::string(kJob) + kSink + rest; }
+
+  FakeCluster cluster_;
+  const RestApi api_{cluster_};
+};
+
+TEST_F(RestApiTest, ShowsTheClusterInNumbers) {
+  const json overview = get("/overview");
+  EXPECT_EQ(overview["taskmanagers"], 1);
+  EXPECT_EQ(overview["slots-total"], 3);
+  EXPECT_EQ(overview["slots-available"], 1);
+  EXPECT_EQ(overview["jobs-running"], 1);
+  EXPECT_EQ(overview["jobs-failed"], 0);
+  cluster_.job_view.summary.state = JobState::kFailed;
+  EXPECT_EQ(get("/overview")["jobs-running"], 0);
+  EXPECT_EQ(get("/overview")["jobs-failed"], 1);
+  EXPECT_TRUE(get("/config")["features"]["web-cancel"]);
+}
+
+TEST_F(RestApiTest, ListsJobs) {
+  EXPECT_EQ(
+      get("/jobs"),
+      (json{{"jobs", {{{"id", "00000000000000010000000000000002"}, {"status", "RUNNING"}}}}}));
+  const json job = get("/v1/jobs/overview")["jobs"][0];
+  EXPECT_EQ(job["jid"], "00000000000000010000000000000002");
+  EXPECT_EQ(job["name"], "words");
+  EXPECT_EQ(job["start-time"], 40'000);
+  EXPECT_EQ(job["end-time"], -1);
+  EXPECT_EQ(job["duration"], 60'000);
+  EXPECT_EQ(job["tasks"]["total"], 4);
+  EXPECT_EQ(job["tasks"]["running"], 3);
+  EXPECT_EQ(job["tasks"]["finished"], 1);  // At the end of its data.
+}
+
+TEST_F(RestApiTest, ShowsAJobWithItsVerticesTimesAndPlan) {
+  const json shown = get(job());
+  EXPECT_EQ(shown["state"], "RUNNING");
+  EXPECT_EQ(shown["job-type"], "STREAMING");
+  EXPECT_EQ(shown["timestamps"]["RUNNING"], 45'000);
+  EXPECT_EQ(shown["timestamps"]["FAILED"], 0);
+  ASSERT_EQ(shown["vertices"].size(), 2u);
+  const json& source = shown["vertices"][0];
+  EXPECT_EQ(source["name"], "Source: text");
+  EXPECT_EQ(source["status"], "RUNNING");
+  EXPECT_EQ(source["start-time"], 45'000);
+  EXPECT_EQ(source["duration"], 55'000);
+  EXPECT_EQ(source["tasks"]["RUNNING"], 2);
+  EXPECT_EQ(source["metrics"]["read-records"], 21);
+  EXPECT_EQ(source["metrics"]["accumulated-busy-time"], 100);
+  EXPECT_EQ(shown["status-counts"]["RUNNING"], 2);
+  EXPECT_EQ(shown["plan"], get(job("/plan"))["plan"]);
+  EXPECT_EQ(shown["plan"]["nodes"].size(), 2u);
+  EXPECT_EQ(get(job("/status"))["status"], "RUNNING");
+  EXPECT_EQ(
+      get(job("/config"))["execution-config"]["user-config"]["execution.buffer-timeout.interval"],
+      "10 ms");
+}
+
+TEST_F(RestApiTest, ShowsStatesThatFlinkKnowsOnly) {
+  cluster_.job_view.summary.state = JobState::kCommitting;
+  cluster_.job_view.entered.push_back({JobState::kCommitting, 46'000});
+  EXPECT_EQ(get(job())["state"], "RUNNING");
+  EXPECT_FALSE(get(job())["timestamps"].contains("COMMITTING"));
+  cluster_.job_view.vertices[1].subtasks[0].state = TaskState::kEndOfData;
+  EXPECT_EQ(get(sink())["subtasks"][0]["status"], "FINISHED");
+}
+
+TEST_F(RestApiTest, CancelsAJob) {
+  EXPECT_EQ(api_.handle({"PATCH", job(), {{"mode", "cancel"}}}).status, 202);
+  EXPECT_THAT(cluster_.cancelled, ElementsAre(JobId{1, 2}));
+  EXPECT_THAT(error(400, job(), {{"mode", "stop"}}, "PATCH"), HasSubstr("mode='stop'"));
+  cluster_.job_view.summary.state = JobState::kFinished;
+  EXPECT_THAT(error(409, job(), {{"mode", "cancel"}}, "PATCH"), HasSubstr("ended already"));
+  EXPECT_EQ(cluster_.cancelled.size(), 1u);
+}
+
+TEST_F(RestApiTest, ShowsTheLatestFailures) {
+  EXPECT_THAT(get(job("/exceptions"))["exceptionHistory"]["entries"], IsEmpty());
+  cluster_.job_view.failures = {
+      {90'000, "user_error", "count (2/4): no such word", "count (2/4)", "taskmanager-1", 1},
+      {80'000, "unavailable", "taskmanager-2 was lost", "", "taskmanager-2", 3}};
+  const json history = get(job("/exceptions"))["exceptionHistory"];
+  ASSERT_EQ(history["entries"].size(), 2u);
+  EXPECT_EQ(history["entries"][0]["exceptionName"], "user_error");
+  EXPECT_EQ(history["entries"][0]["stacktrace"], "count (2/4): no such word");
+  EXPECT_EQ(history["entries"][0]["taskName"], "count (2/4)");
+  EXPECT_EQ(history["entries"][0]["timestamp"], 90'000);
+  EXPECT_TRUE(history["entries"][1]["taskName"].is_null());
+  EXPECT_FALSE(history["truncated"]);
+  const json one = get(job("/exceptions"), {{"maxExceptions", "1"}})["exceptionHistory"];
+  EXPECT_EQ(one["entries"].size(), 1u);
+  EXPECT_TRUE(one["truncated"]);
+  EXPECT_THAT(error(400, job("/exceptions"), {{"maxExceptions", "-1"}}), HasSubstr("'-1'"));
+}
+
+TEST_F(RestApiTest, ShowsTheSubtasksOfAVertex) {
+  const json vertex = get(sink());
+  EXPECT_EQ(vertex["name"], "Sink: files");
+  const json& subtask = vertex["subtasks"][1];
+  EXPECT_EQ(subtask["subtask"], 1);
+  EXPECT_EQ(subtask["attempt"], 0);
+  EXPECT_EQ(subtask["endpoint"], "127.0.0.1:4711");
+  EXPECT_EQ(subtask["taskmanager-id"], "tm-0000000000000007");
+  EXPECT_EQ(subtask["start-time"], 45'001);
+  EXPECT_EQ(subtask["duration"], 54'999);
+  EXPECT_EQ(subtask["metrics"]["read-records"], 11);
+  cluster_.job_view.vertices[1].subtasks[1].task_manager = TaskManagerId();
+  EXPECT_EQ(get(sink())["subtasks"][1]["endpoint"], "(unassigned)");
+}
+
+TEST_F(RestApiTest, ShowsBackPressureAsTheWorstSubtaskHasIt) {
+  const json shown = get(sink("/backpressure"));
+  EXPECT_EQ(shown["status"], "ok");
+  EXPECT_EQ(shown["backpressureLevel"], "high");
+  EXPECT_EQ(shown["subtasks"][0]["backpressureLevel"], "low");
+  EXPECT_EQ(shown["subtasks"][0]["busyRatio"], 0.25);
+  EXPECT_EQ(shown["subtasks"][1]["ratio"], 0.75);
+}
+
+TEST_F(RestApiTest, ListsAndGivesMetrics) {
+  const json names = get(sink("/subtasks/1/metrics"));
+  EXPECT_EQ(names[0], (json{{"id", "numRecordsIn"}}));
+  EXPECT_EQ(get(sink("/subtasks/1/metrics"), {{"get", "numRecordsIn,busyTimeMsPerSecond,none"}}),
+            (json{{{"id", "numRecordsIn"}, {"value", "11"}},
+                  {{"id", "busyTimeMsPerSecond"}, {"value", "250"}}}));
+  EXPECT_EQ(get(sink("/metrics"), {{"get", "0.numRecordsIn,1.numRecordsInPerSecond"}}),
+            (json{{{"id", "0.numRecordsIn"}, {"value", "10"}},
+                  {{"id", "1.numRecordsInPerSecond"}, {"value", "0.5"}}}));
+  EXPECT_EQ(get(job("/metrics"), {{"get", "uptime"}}),
+            (json{{{"id", "uptime"}, {"value", "60000"}}}));
+}
+
+TEST_F(RestApiTest, AggregatesMetricsOverSubtasks) {
+  const std::string path = sink("/subtasks/metrics");
+  EXPECT_EQ(get(path)[0], (json{{"id", "numRecordsIn"}}));
+  EXPECT_EQ(
+      get(path, {{"get", "numRecordsIn"}}),
+      (json{{{"id", "numRecordsIn"}, {"min", 10.0}, {"max", 11.0}, {"avg", 10.5}, {"sum", 21.0}}}));
+  EXPECT_EQ(get(path, {{"get", "numRecordsIn"}, {"agg", "max"}, {"subtasks", "0"}}),
+            (json{{{"id", "numRecordsIn"}, {"max", 10.0}}}));
+  EXPECT_EQ(get(path, {{"get", "numRecordsIn"}, {"agg", "sum"}, {"subtasks", "0-1"}}),
+            (json{{{"id", "numRecordsIn"}, {"sum", 21.0}}}));
+  EXPECT_THAT(error(400, path, {{"agg", "median"}}), HasSubstr("'median'"));
+  for (const char* bad : {"2", "x", "0-", "1-0", "0,,1", "0-99999999999"})
+    error(400, path, {{"subtasks", bad}});
+}
+
+TEST_F(RestApiTest, ShowsTaskManagersAndSettings) {
+  const json one = get("/taskmanagers")["taskmanagers"][0];
+  EXPECT_EQ(one["id"], "tm-0000000000000007");
+  EXPECT_EQ(one["path"], "127.0.0.1:4711");
+  EXPECT_EQ(one["slotsNumber"], 3);
+  EXPECT_EQ(one["freeSlots"], 1);
+  EXPECT_EQ(one["allocatedSlots"].size(), 2u);
+  EXPECT_EQ(get("/taskmanagers/tm-0000000000000007"), one);
+  EXPECT_THAT(error(404, "/taskmanagers/tm-1"), HasSubstr("'tm-1'"));
+  EXPECT_EQ(get("/jobmanager/config"), (json{{{"key", "heartbeat.interval"}, {"value", "2 s"}}}));
+}
+
+TEST_F(RestApiTest, SaysWhatIsWrongWithARequest) {
+  EXPECT_THAT(error(404, "/nothing"), HasSubstr("/nothing"));
+  EXPECT_THAT(error(404, "/"), HasSubstr("/"));
+  EXPECT_THAT(error(404, std::string(10'000, 'x')), HasSubstr("xxx"));
+  EXPECT_THAT(error(405, "/jobs", {}, "DELETE"), HasSubstr("DELETE"));
+  EXPECT_THAT(error(400, "/jobs/12"), HasSubstr("12"));
+  EXPECT_THAT(error(404, "/jobs/" + std::string(32, 'f')), HasSubstr("ffff"));
+  EXPECT_THAT(error(404, job("/vertices/x")), HasSubstr("'x'"));
+  EXPECT_THAT(error(400, sink("/subtasks/2/metrics")), HasSubstr("there are 2"));
+  EXPECT_THAT(error(400, sink("/subtasks/0,1/metrics")), HasSubstr("'0,1'"));
+  cluster_.error = Status(StatusCode::kDeadlineExceeded, "the JobManager did not answer");
+  for (const char* path : {"/jobs", "/overview", "/jobs/overview", "/taskmanagers"})
+    EXPECT_EQ(error(503, path), "the JobManager did not answer");
+}
+
+}  // namespace
+}  // namespace freshet::rest

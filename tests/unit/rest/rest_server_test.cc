@@ -1,0 +1,137 @@
+#include "runtime/rest/rest_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "runtime/rest/request_threads.h"
+#include "tests/unit/rest/fake_cluster.h"
+
+namespace freshet::rest {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class RestServerTest : public ::testing::Test {
+ protected:
+  RestServerTest() : server_(RestServer::start({"127.0.0.1", 0}, cluster_).value()) {}
+
+  httplib::Client client() const { return httplib::Client("127.0.0.1", server_->address().port); }
+
+  /// A connection that sends `bytes` and stays open.
+  int open_connection(const std::string& bytes) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(server_->address().port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    return socket;
+  }
+
+  FakeCluster cluster_;
+  const std::unique_ptr<RestServer> server_;
+};
+
+TEST_F(RestServerTest, AnswersOverHttp) {
+  auto client = this->client();
+  const auto response = client.Get("/v1/jobs/overview");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  EXPECT_THAT(response->get_header_value("Content-Type"), HasSubstr("application/json"));
+  EXPECT_EQ(json::parse(response->body)["jobs"][0]["name"], "words");
+  const auto metrics = client.Get(
+      "/jobs/00000000000000010000000000000002/vertices/000000000000000000000000000000bb/subtasks/"
+      "metrics?get=numRecordsIn&agg=sum");
+  EXPECT_EQ(json::parse(metrics->body)[0]["sum"], 21.0);
+}
+
+TEST_F(RestServerTest, CancelsByPatchWithOrWithoutABody) {
+  auto client = this->client();
+  const std::string path = "/jobs/00000000000000010000000000000002?mode=cancel";
+  EXPECT_EQ(client.Patch(path)->status, 202);
+  EXPECT_EQ(client.Patch(path, "{}", "application/json")->status, 202);
+  EXPECT_EQ(cluster_.cancelled.size(), 2u);
+}
+
+TEST_F(RestServerTest, RefusesWhatIsWrongWithAMessage) {
+  auto client = this->client();
+  for (const auto& [response, status] :
+       {std::pair{client.Get("/nothing"), 404}, std::pair{client.Delete("/jobs"), 405},
+        std::pair{client.Post("/jobs", std::string(RestServer::kBodyBytesMax + 1, 'x'), "text/x"),
+                  413},
+        std::pair{client.Get("/" + std::string(10'000, 'x')), 414}}) {
+    ASSERT_TRUE(response) << status;
+    EXPECT_EQ(response->status, status);
+    EXPECT_EQ(json::parse(response->body)["errors"].size(), 1u);
+  }
+  EXPECT_EQ(client.Get("/jobs")->status, 200);
+}
+
+TEST_F(RestServerTest, GarbageEndsItsConnectionOnly) {
+  const std::string garbage[] = {
+      std::string(5000, '\xff') + "\r\n\r\n", "GET\r\n\r\n", "GET /jobs HTTP/9.9\r\n\r\n",
+      "POST /jobs HTTP/1.1\r\nContent-Length: -5\r\n\r\n", "GET /%%%zz%00 HTTP/1.1\r\n\r\n"};
+  for (const std::string& bytes : garbage) ::close(open_connection(bytes));
+  EXPECT_EQ(client().Get("/jobs")->status, 200);
+}
+
+TEST_F(RestServerTest, IdleConnectionsHoldUpNobodyForLong) {
+  std::vector<int> idle;
+  for (size_t i = 0; i < 2 * RestServer::kThreadsMax; ++i) idle.push_back(open_connection(""));
+  auto client = this->client();
+  client.set_read_timeout(10);
+  const auto response = client.Get("/jobs");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  for (const int socket : idle) ::close(socket);
+}
+
+TEST_F(RestServerTest, SaysWhereItCannotListen) {
+  const auto second = RestServer::start(server_->address(), cluster_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.status().message(), HasSubstr(server_->address().to_string()));
+}
+
+TEST(RequestThreadsTest, AreMadeWhenNeededAndNotMore) {
+  constexpr size_t kMost = 3;
+  RequestThreads threads(kMost);
+  EXPECT_EQ(threads.threads(), 0u);
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t inside = 0;
+  size_t done = 0;
+  bool go = false;
+  for (int i = 0; i < 10; ++i) {
+    threads.enqueue([&] {
+      std::unique_lock lock(mutex);
+      ++inside;
+      changed.notify_all();
+      changed.wait(lock, [&] { return go; });
+      ++done;
+      changed.notify_all();
+    });
+  }
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return inside == kMost; });
+    EXPECT_EQ(threads.threads(), kMost);
+    go = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return done == 10; });
+  }
+  threads.shut_down();
+}
+
+}  // namespace
+}  // namespace freshet::rest
