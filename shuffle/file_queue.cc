@@ -43,7 +43,9 @@ Status FileQueue::push(std::string bytes, const std::atomic<bool>* cancelled) {
   if (post) post_run();
   if (!too_much) return Status();
   if (options_.place.run_blocking) {
+    const TimePoint begin = options_.place.executor->now();
     wait_for_room(cancelled);
+    waited_ += options_.place.executor->now() - begin;
   } else {
     while (write_one()) {
     }

@@ -46,6 +46,9 @@ class FileQueue final : public std::enable_shared_from_this<FileQueue> {
   /// nothing when it is still on its way. kDataLoss when the file does not hold it any more.
   Result<std::string> pop();
 
+  /// How long push() has waited for the disk in all.
+  Duration waited() const { return waited_; }
+
   /// Drops what is inside. The executor is the last owner and removes the file; no thread waits
   /// for a disk here.
   static void close(std::shared_ptr<FileQueue> queue);
@@ -70,6 +73,7 @@ class FileQueue final : public std::enable_shared_from_this<FileQueue> {
 
   const Options options_;
   const std::string path_;
+  Duration waited_{};  // Of the thread that pushes.
 
   // Held while the file is used, perhaps for long; never within `mutex_`.
   Mutex io_mutex_;

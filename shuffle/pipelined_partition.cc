@@ -235,6 +235,7 @@ bool PipelinedPartition::pay_back() {
   }
   if (!returning_.empty()) push(&returning_);
   if (!spill_->empty()) return is_read && account_->available();
+  waited_ += spill_->waited();
   spill_ = nullptr;
   if (ended_) announce_end();
   return false;

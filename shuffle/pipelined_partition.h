@@ -36,6 +36,7 @@ class PipelinedPartition final : public ResultPartition {
   bool available() const override { return !spill_ && account_->available(); }
   bool spilled() const override { return spill_ != nullptr; }
   bool pay_back() override;
+  Duration waited() const override { return waited_ + (spill_ ? spill_->waited() : Duration{}); }
   const Status& status() const override { return status_; }
   void watch(bool* full, const std::atomic<bool>* cancelled) override {
     full_ = full;
@@ -99,6 +100,7 @@ class PipelinedPartition final : public ResultPartition {
   const std::function<void()> wake_;
   std::unique_ptr<SpillFile> spill_;                // While something is in it.
   uint64_t spills_ = 0;                             // Files so far.
+  Duration waited_{};                               // For the files before this one.
   std::vector<PartitionQueues::Pushed> returning_;  // From there to the queues.
   Status status_;
 

@@ -86,6 +86,10 @@ class ResultPartition : public RecordOutput {
   /// called.
   virtual bool pay_back() = 0;
 
+  /// How long writing functions have waited for the disk in all, while too much was not spilled
+  /// yet: the time of the task that is not its own.
+  virtual Duration waited() const { return {}; }
+
   /// Not ok when something could not be spilled or brought back. Then all that is written is
   /// dropped, and the data has no end.
   virtual const Status& status() const = 0;

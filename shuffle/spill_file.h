@@ -46,6 +46,8 @@ class SpillFile {
   Result<std::optional<Taken>> take();
 
   const std::string& path() const { return queue_->path(); }
+  /// How long append() has waited for the disk in all.
+  Duration waited() const { return queue_->waited(); }
 
  private:
   /// False when that much is not read yet.

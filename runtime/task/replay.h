@@ -54,6 +54,7 @@ class CapturePartition final : public ResultPartition {
 
   bool available() const override { return available_ && owed_ == 0; }
   bool spilled() const override { return owed_ != 0; }
+  Duration waited() const override { return waited_; }
   bool pay_back() override;
   const Status& status() const override { return status_; }
   void watch(bool* full, const std::atomic<bool>* cancelled) override {
@@ -85,6 +86,9 @@ class CapturePartition final : public ResultPartition {
     available_ = available;
     if (full_ != nullptr) *full_ = !available;
   }
+  /// For tests: the writing function under way waits for the disk.
+  void wait_for_disk(Duration duration) { waited_ += duration; }
+
   /// For tests of what is spilled: `parts` are owed, of which each pay_back() brings back one,
   /// while it is available.
   void set_owed(uint32_t parts) {
@@ -114,6 +118,7 @@ class CapturePartition final : public ResultPartition {
   bool available_ = true;
   uint64_t steps_ = 0;
   uint32_t owed_ = 0;
+  Duration waited_{};
   Status status_;
   bool* full_ = nullptr;
   const std::atomic<bool>* cancelled_ = nullptr;

@@ -101,16 +101,17 @@ StepResult StreamTask::step() {
   started_ = true;
   // Whoever has work and waits for a worker is busy, unless all of it is to pay back.
   const Counter waited_for = last_blocked_ ? kBackPressured : last_worked_ ? kBusy : kIdleTime;
-  counters_[waited_for].fetch_add((begin - last_end_).count(), std::memory_order_relaxed);
+  add_time(waited_for, begin - last_end_);
   last_blocked_ = took_nothing_ = false;
   pace_.begin_step(begin);
   const StepResult result = step_guarded();
   count_elements();
   last_end_ = environment_.clock.now();
-  pace_.end_step(last_end_);
+  const Duration waited = take_waited();
+  pace_.end_step(last_end_ - waited);
   set_end(last_end_);
-  counters_[took_nothing_ ? kBackPressured : kBusy].fetch_add((last_end_ - begin).count(),
-                                                              std::memory_order_relaxed);
+  add_time(took_nothing_ ? kBackPressured : kBusy, last_end_ - begin - waited);
+  if (waited != Duration{}) add_time(kBackPressured, waited);
   last_worked_ = result == StepResult::kWorked;
   return result;
 }

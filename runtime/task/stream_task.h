@@ -107,6 +107,17 @@ class StreamTask final : public RunnableTask {
     }
   };
 
+  void add_time(size_t counter, Duration time) {
+    counters_[counter].fetch_add(time.count(), std::memory_order_relaxed);
+  }
+  /// For the disk, since the last call.
+  Duration take_waited() {
+    Duration all{};
+    for (const Output& output : outputs_) all += output.partition->waited();
+    const Duration waited = std::max(all - waited_, Duration{});  // What is released forgets.
+    waited_ = all;
+    return waited;
+  }
   StepResult step_guarded();
   StepResult work();
   bool take_mail();
@@ -155,6 +166,7 @@ class StreamTask final : public RunnableTask {
   bool sent_active_ = true;
   bool end_run_ = false;       // Some output became unavailable, or the step's time is over.
   bool pays_back_ = false;     // And there is memory for more of what it owes.
+  Duration waited_{};          // Of all outputs, for the disk.
   bool took_nothing_ = false;  // In this step, for want of space.
 
   TaskState state_ = TaskState::kDeploying;

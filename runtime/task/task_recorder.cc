@@ -61,6 +61,7 @@ class RecordingPartition final : public ResultPartition {
   bool available() const override { return partition_->available(); }
   bool spilled() const override { return partition_->spilled(); }
   bool pay_back() override { return partition_->pay_back(); }
+  Duration waited() const override { return partition_->waited(); }
   const Status& status() const override { return partition_->status(); }
   void watch(bool* full, const std::atomic<bool>* cancelled) override {
     partition_->watch(full, cancelled);

@@ -129,8 +129,10 @@ class StandingFileQueueTest : public FileQueueTest {
 TEST_F(StandingFileQueueTest, WaitsUntilThereIsRoom) {
   const auto queue = make_queue(1);
   when_it_waits_ = [this] { bell_of_disk_.ring(); };
+  EXPECT_EQ(queue->waited(), Duration{});
   push_too_much(*queue);
   EXPECT_EQ(blocked_, 1u);
+  EXPECT_GT(queue->waited(), Duration{});
   while (popped_ != pushed_) pop(*queue);
   FileQueue::close(queue);
 }

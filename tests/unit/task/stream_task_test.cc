@@ -188,6 +188,9 @@ TEST(StreamTaskTest, AllOfItsTimeIsBusyOrIdleOrBackPressured) {
     functions.process = [&](uint64_t number, OperatorContext&, RecordReceiver& output) {
       output.receive(&number, kNoTimestamp);
       world->clock.advance(Duration(number));
+      // For the disk.
+      world->output->wait_for_disk(Duration(number % 1000));
+      world->clock.advance(Duration(number % 1000));
     };
     return functions;
   }));
@@ -205,6 +208,7 @@ TEST(StreamTaskTest, AllOfItsTimeIsBusyOrIdleOrBackPressured) {
       const uint64_t nanos = random->below(3'000'000);
       harness.gate->feed(static_cast<uint32_t>(random->below(2)), nanos);
       busy += Duration(nanos);
+      back_pressured += Duration(nanos % 1000);
     }
     harness.output->set_available(true);
     while (harness.task->step() == StepResult::kWorked) {
