@@ -1,11 +1,11 @@
 #include "jobmanager/cluster_view.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "jobmanager/job_dispatcher.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/configuration.h"
 #include "runtime/graph/json_plan.h"
 
 namespace freshet {
@@ -35,7 +35,8 @@ SubtaskView view_of(uint32_t index, const Execution& execution, const WallClock&
   view.ended = clock.at(execution.ended);
   view.progress = execution.progress;
   const auto millis = static_cast<double>(to_millis(execution.progress_at - execution.previous_at));
-  if (execution.previous_at == TimePoint{} || millis <= 0) return view;
+  if (is_terminal(execution.state) || execution.previous_at == TimePoint{} || millis <= 0)
+    return view;  // Nothing happens any more, or nothing is known.
   const ExecutionProgress& now = execution.progress;
   const ExecutionProgress& before = execution.previous;
   const auto rate = [&](uint64_t ExecutionProgress::*field) {
@@ -134,18 +135,14 @@ JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machin
   }
   view.failures_truncated = history.truncated();
   view.graph = std::move(graph);
-  const auto& settings = job.submission().build.configuration;
-  view.settings.assign(settings.begin(), settings.end());
+  for (const auto& [name, value] : job.submission().build.configuration) {
+    if (name != config::kSecret.name) view.settings.push_back({name, value});
+  }
   return view;
 }
 
 std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
-  std::map<TaskManagerId, std::vector<JobId>> taken;
-  for (const auto& record : jobs.jobs()) {
-    const JobId job = record->master->id();
-    for (const Slot& slot : jobs.resources().slots_of(job).slots)
-      taken[slot.task_manager].push_back(job);
-  }
+  auto taken = jobs.resources().slots_taken();
   std::vector<TaskManagerView> views;
   for (const TaskManagerInfo& info : jobs.resources().task_managers()) {
     TaskManagerView view;
@@ -154,11 +151,13 @@ std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
     view.data_host = info.data_host;
     view.data_port = info.data_port;
     view.slots = info.slots;
-    view.slots_free = jobs.resources().free_slots_of(info.id);
     view.pid = info.pid;
     view.host_id = info.host_id;
     view.log_path = info.log_path;
     view.jobs = std::move(taken[info.id]);
+    const auto held = static_cast<uint32_t>(view.jobs.size());
+    view.slots_free =
+        jobs.resources().is_withheld(info.id) ? 0 : info.slots - std::min(info.slots, held);
     views.push_back(std::move(view));
   }
   return views;

@@ -86,10 +86,20 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   if (is_terminal(to)) execution.ended = now_;
 }
 
+namespace {
+constexpr Duration kProgressApart = 100ms;
+}
+
 void ExecutionGraph::set_progress(uint32_t index, const ExecutionProgress& progress) {
   Execution& execution = executions_[index];
-  execution.previous = std::exchange(execution.progress, progress);
-  execution.previous_at = std::exchange(execution.progress_at, now_);
+  // Of two that come at about the same time, by a heartbeat and with a change of state, the first
+  // is no time to compare with.
+  if (execution.progress_at == TimePoint{} || now_ - execution.progress_at >= kProgressApart) {
+    execution.previous = execution.progress;
+    execution.previous_at = execution.progress_at;
+  }
+  execution.progress = progress;
+  execution.progress_at = now_;
 }
 
 void ExecutionGraph::reset(uint32_t index) {

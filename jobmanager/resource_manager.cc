@@ -184,6 +184,14 @@ uint32_t ResourceManager::free_slots_of(TaskManagerId id) const {
   return info->slots - held;
 }
 
+std::map<TaskManagerId, std::vector<JobId>> ResourceManager::slots_taken() const {
+  std::map<TaskManagerId, std::vector<JobId>> taken;
+  for (const Requirement& requirement : requirements_) {
+    for (const Slot& slot : requirement.held) taken[slot.task_manager].push_back(requirement.job);
+  }
+  return taken;
+}
+
 uint32_t ResourceManager::slot_count() const {
   uint32_t count = 0;
   for (const TaskManagerInfo& info : task_managers_) count += info.slots;

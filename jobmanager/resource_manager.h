@@ -72,6 +72,10 @@ class ResourceManager {
 
   SlotReport slots_of(JobId) const;
 
+  /// The jobs that hold slots of each TaskManager, one entry per slot.
+  std::map<TaskManagerId, std::vector<JobId>> slots_taken() const;
+  bool is_withheld(TaskManagerId id) const { return withheld_.contains(id); }
+
   /// In order of registration.
   const std::vector<TaskManagerInfo>& task_managers() const { return task_managers_; }
   const TaskManagerInfo* find(TaskManagerId) const;

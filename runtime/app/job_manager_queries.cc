@@ -1,5 +1,6 @@
 #include "runtime/app/job_manager_queries.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -41,12 +42,14 @@ JobManagerQueries::JobManagerQueries(JobManager& job_manager, Executor& main, co
 template <class Answer, class Ask>
 Answer JobManagerQueries::ask(Ask ask) {
   auto question = std::make_unique<Question<Answer>>();
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   std::future<Answer> answer = question->future();
-  main_.post("rest_query",
-             [question = std::move(question), ask = std::move(ask)] { question->answer(ask()); });
-  if (answer.wait_for(kPatience) != std::future_status::ready)
-    return Status(StatusCode::kDeadlineExceeded, "the JobManager did not answer in time");
-  return answer.get();
+  main_.post("rest_query", [abandoned, question = std::move(question), ask = std::move(ask)] {
+    if (!*abandoned) question->answer(ask());  // Or nobody waits any more.
+  });
+  if (answer.wait_for(kPatience) == std::future_status::ready) return answer.get();
+  *abandoned = true;
+  return Status(StatusCode::kDeadlineExceeded, "the JobManager did not answer in time");
 }
 
 Result<std::vector<JobSummaryView>> JobManagerQueries::jobs() {
