@@ -41,7 +41,7 @@ Status JobManagerProcess::start_rest(const Configuration& configuration) {
   ASSIGN_OR_RETURN(const int64_t port, configuration.integer(config::kRestPort));
   // It asks nobody who he is.
   if (!configuration.text(config::kSecret).empty() || !Address{host, 0}.is_loopback()) {
-    LOG_WARN("rest_off", {{"cause", "the REST API knows no secret, and this cluster has one"}});
+    LOG_WARN("rest_off", {{"cause", "it asks for no secret yet, and here one is demanded"}});
     return Status();
   }
   const Address wanted{host, static_cast<uint16_t>(port)};

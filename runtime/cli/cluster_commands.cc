@@ -63,8 +63,10 @@ void print_processes(const ClusterState& state, const ClusterDirectory& director
                one.running ? "running" : "dead", one.address ? one.address->to_string() : "-",
                one.restarts, directory.log_of(one.name));
   }
-  const auto ports =
-      make_local_file_system()->read_all(directory.port_file_of(std::string(kJobManagerName)));
+  const ClusterProcess* const job_manager = state.find(kJobManagerName);
+  if (job_manager == nullptr || !job_manager->running) return;
+  const auto ports = make_local_file_system()->read_all(
+      directory.port_file_of(std::string(kJobManagerName)), 4096);
   const size_t second = ports.ok() ? ports->find('\n') + 1 : 0;
   if (second != 0 && second < ports->size())
     fmt::print("REST API at http://{}\n",

@@ -1,17 +1,26 @@
 #include "runtime/rest/request_threads.h"
 
+#include <exception>
+#include <system_error>
 #include <utility>
+
+#include "runtime/base/log.h"
 
 namespace freshet::rest {
 
 void RequestThreads::enqueue(std::function<void()> function) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // Those who connect wait then, and take no descriptor of this process.
+  room_.wait(lock, [this] { return queue_.size() < waiting_max_ || shut_down_; });
   queue_.push_back(std::move(function));
   if (queue_.size() > idle_ && threads_.size() < threads_max_ && !shut_down_) {
-    threads_.emplace_back([this] { work(); });
-  } else {
-    changed_.notify_one();
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      LOG_WARN("rest_thread_not_made", {{"cause", error.what()}});
+    }
   }
+  changed_.notify_one();
 }
 
 void RequestThreads::shut_down() {
@@ -22,6 +31,7 @@ void RequestThreads::shut_down() {
     threads.swap(threads_);
   }
   changed_.notify_all();
+  room_.notify_all();
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -39,8 +49,13 @@ void RequestThreads::work() {
     if (queue_.empty()) return;
     const std::function<void()> function = std::move(queue_.front());
     queue_.pop_front();
+    room_.notify_one();
     lock.unlock();
-    function();
+    try {
+      function();
+    } catch (const std::exception& error) {
+      LOG_ERROR("rest_request_failed", {{"cause", error.what()}});
+    }
     lock.lock();
   }
 }

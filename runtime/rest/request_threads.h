@@ -10,14 +10,16 @@
 
 namespace freshet::rest {
 
-/// Threads for requests: made when all are busy, up to a number, and kept. What comes beyond waits
-/// for its turn. Thread-safe.
+/// Threads for requests: made when all are busy, up to a number, and kept. Some more wait for
+/// their turn. Thread-safe.
 class RequestThreads {
  public:
-  explicit RequestThreads(size_t threads_max) : threads_max_(threads_max) {}
+  RequestThreads(size_t threads_max, size_t waiting_max)
+      : threads_max_(threads_max), waiting_max_(waiting_max) {}
   /// Only after shut_down().
   ~RequestThreads() = default;
 
+  /// Waits while there is too much.
   void enqueue(std::function<void()> function);
 
   /// Runs what was enqueued, and joins.
@@ -29,8 +31,10 @@ class RequestThreads {
   void work();
 
   const size_t threads_max_;
+  const size_t waiting_max_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable room_;  // In the queue.
   std::deque<std::function<void()>> queue_;
   std::vector<std::thread> threads_;
   size_t idle_ = 0;

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <unordered_set>
 
 namespace freshet::rest {
 
@@ -18,9 +18,9 @@ std::string value_text(double value) {
   return fmt::format("{}", value);
 }
 
-bool wants(const std::vector<std::string>& wanted, const std::string& name) {
-  return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
-}
+using Names = std::unordered_set<std::string>;
+
+Names names_of(const std::vector<std::string>& list) { return {list.begin(), list.end()}; }
 
 struct Aggregate {
   double min = std::numeric_limits<double>::infinity();
@@ -74,23 +74,22 @@ std::vector<Metric> metrics_of(const SubtaskView& subtask) {
 
 std::vector<Metric> metrics_of(const JobView& job) {
   const JobSummaryView& summary = job.summary;
-  const EpochMillis end = summary.ended == kNever ? job.now : summary.ended;
-  std::vector<Metric> metrics = {{"numRestarts", job.restarts},
-                                 {"uptime", static_cast<double>(end - summary.started)}};
+  // Publishing its results a job still runs, as Flink sees it.
+  const bool runs = summary.state == JobState::kRunning || summary.state == JobState::kCommitting;
+  double running = -1;
   for (const auto& [state, at] : job.entered) {
-    if (state == summary.state && summary.ended == kNever)
-      metrics.push_back({fmt::format("{}Time", state == JobState::kRunning ? "running" : "state"),
-                         static_cast<double>(job.now - at)});
+    if (runs && state == JobState::kRunning) running = static_cast<double>(job.now - at);
   }
-  return metrics;
+  return {{"numRestarts", job.restarts}, {"uptime", running}, {"runningTime", running}};
 }
 
 Json metrics_json(const std::vector<Metric>& metrics, const std::vector<std::string>& wanted) {
+  const Names names = names_of(wanted);
   Json json = Json::array();
   for (const auto& [name, value] : metrics) {
     if (wanted.empty()) {
       json.push_back(Json{{"id", name}});
-    } else if (wants(wanted, name)) {
+    } else if (names.contains(name)) {
       json.push_back(Json{{"id", name}, {"value", value_text(value)}});
     }
   }
@@ -115,12 +114,14 @@ Result<Json> aggregated_metrics_json(const std::vector<std::vector<Metric>>& all
       at->second.add(value);
     }
   }
+  const Names names = names_of(wanted);
+  const Names shown = names_of(aggregations);
   Json json = Json::array();
   for (const auto& [name, sum] : sums) {
-    if (!wanted.empty() && !wants(wanted, name)) continue;
+    if (!wanted.empty() && !names.contains(name)) continue;
     Json entry{{"id", name}};
     for (const char* one : kAll) {
-      if (!wanted.empty() && (aggregations.empty() || wants(aggregations, one)))
+      if (!wanted.empty() && (aggregations.empty() || shown.contains(one)))
         entry[one] = sum.get(one);
     }
     json.push_back(std::move(entry));
@@ -129,7 +130,7 @@ Result<Json> aggregated_metrics_json(const std::vector<std::vector<Metric>>& all
 }
 
 Result<std::vector<uint32_t>> parse_indices(std::string_view text, uint32_t count) {
-  std::set<uint32_t> indices;
+  std::vector<bool> chosen(count);
   for (const std::string& part : split_list(text)) {
     const size_t dash = part.find('-');
     ASSIGN_OR_RETURN(const uint32_t first, parse_index(part.substr(0, dash), count));
@@ -139,9 +140,13 @@ Result<std::vector<uint32_t>> parse_indices(std::string_view text, uint32_t coun
     }
     if (last < first)
       return invalid_argument(fmt::format("'{}' ends before it begins", part.substr(0, 64)));
-    for (uint32_t index = first; index <= last; ++index) indices.insert(index);
+    std::fill(chosen.begin() + first, chosen.begin() + last + 1, true);
   }
-  return std::vector<uint32_t>(indices.begin(), indices.end());
+  std::vector<uint32_t> indices;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (chosen[index]) indices.push_back(index);
+  }
+  return indices;
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -16,7 +16,8 @@ using Metric = std::pair<std::string, double>;
 
 /// Of a subtask, in the order in which they are listed.
 std::vector<Metric> metrics_of(const SubtaskView&);
-/// Of a job: restarts, and how long it has been in its state.
+/// Of a job: restarts, and how long it has been running without an interruption; -1: it does not
+/// run.
 std::vector<Metric> metrics_of(const JobView&);
 
 /// With an empty `wanted`: `[{"id": ...}]`, else `[{"id": ..., "value": "..."}]` of those wanted

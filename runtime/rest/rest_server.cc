@@ -2,9 +2,17 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <exception>
+#include <future>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/log.h"
 #include "runtime/rest/request_threads.h"
@@ -15,7 +23,10 @@ namespace freshet::rest {
 namespace {
 
 constexpr int kKeepAliveSeconds = 1;
-constexpr int kSilenceSeconds = 5;  // In the middle of a request or an answer.
+constexpr int kSilenceSeconds = 5;   // In the middle of a request or an answer.
+constexpr size_t kWaitingMax = 256;  // Connections without a thread, each with a descriptor.
+constexpr uint64_t kSkippedBytesMax = 64u << 20;
+constexpr auto kStopPatience = std::chrono::seconds(2);
 
 class RequestQueue final : public httplib::TaskQueue {
  public:
@@ -23,7 +34,7 @@ class RequestQueue final : public httplib::TaskQueue {
   void shutdown() override { threads_.shut_down(); }
 
  private:
-  RequestThreads threads_{RestServer::kThreadsMax};
+  RequestThreads threads_{RestServer::kThreadsMax, kWaitingMax};
 };
 
 Request request_of(const httplib::Request& from) {
@@ -37,6 +48,10 @@ Request request_of(const httplib::Request& from) {
 /// Of a request that never reached the API.
 std::string refusal(int status) {
   switch (status) {
+    case 403:
+      return "this host has another name; use its address, or localhost";
+    case 411:
+      return "a body needs a Content-Length, and neither chunks nor compression";
     case 413:
       return "the request is larger than a megabyte";
     case 414:
@@ -46,13 +61,76 @@ std::string refusal(int status) {
   }
 }
 
+/// Pages of other sites reach a loopback port under a name of their own.
+bool is_own_name(std::string host) {
+  if (host.starts_with('[') || host.empty()) return true;
+  host.erase(std::min(host.find(':'), host.size()));
+  return host == "localhost" || host.find_first_not_of("0123456789.") == host.npos;
+}
+
+/// What the API does not need to see; 0: it does.
+int refused_at_once(const httplib::Request& request) {
+  if (!is_own_name(request.get_header_value("Host"))) return 403;
+  if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) return 411;
+  const std::string length = request.get_header_value("Content-Length");
+  // What is not much too large is read and dropped, so that the client reads the answer.
+  if (length.size() > 9 || std::strtoull(length.c_str(), nullptr, 10) > kSkippedBytesMax)
+    return 413;
+  return 0;
+}
+
+/// Queries of a JobManager that may end before the last request does.
+class ClosableQueries final : public ClusterQueries {
+ public:
+  explicit ClosableQueries(ClusterQueries& queries) : queries_(&queries) {}
+  void close() {
+    std::unique_lock lock(mutex_);
+    queries_ = nullptr;
+  }
+  EpochMillis now() const override {
+    std::shared_lock lock(mutex_);
+    return queries_ == nullptr ? 0 : queries_->now();
+  }
+  Result<std::vector<JobSummaryView>> jobs() override {
+    std::shared_lock lock(mutex_);
+    if (queries_ == nullptr) return ended();
+    return queries_->jobs();
+  }
+  Result<JobView> job(JobId id) override {
+    std::shared_lock lock(mutex_);
+    if (queries_ == nullptr) return ended();
+    return queries_->job(id);
+  }
+  Status cancel(JobId id) override {
+    std::shared_lock lock(mutex_);
+    return queries_ == nullptr ? ended() : queries_->cancel(id);
+  }
+  Result<std::vector<TaskManagerView>> task_managers() override {
+    std::shared_lock lock(mutex_);
+    if (queries_ == nullptr) return ended();
+    return queries_->task_managers();
+  }
+  std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
+    std::shared_lock lock(mutex_);
+    if (queries_ == nullptr) return {};
+    return queries_->job_manager_settings();
+  }
+
+ private:
+  static Status ended() { return unavailable("the JobManager is ending"); }
+
+  mutable std::shared_mutex mutex_;
+  ClusterQueries* queries_;
+};
+
 }  // namespace
 
 class RestServer::Impl {
  public:
-  explicit Impl(ClusterQueries& queries) : api_(queries) {
+  explicit Impl(ClusterQueries& queries) : queries_(queries), api_(queries_) {
     server_.new_task_queue = [] { return new RequestQueue(); };
     server_.set_keep_alive_timeout(kKeepAliveSeconds);
+    server_.set_keep_alive_max_count(1);
     server_.set_read_timeout(kSilenceSeconds);
     server_.set_write_timeout(kSilenceSeconds);
     server_.set_payload_max_length(kBodyBytesMax);
@@ -61,17 +139,24 @@ class RestServer::Impl {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
-    // There are no routes, so that each request comes here once it was read.
-    server_.set_error_handler(httplib::Server::HandlerWithResponse(
-        [this](const httplib::Request& request, httplib::Response& response) {
+    using Handled = httplib::Server::HandlerResponse;
+    server_.set_pre_routing_handler([this](const auto& request, auto& response) {
+      const int refused = refused_at_once(request);
+      if (refused != 0) {
+        response.status = refused;
+      } else if (std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10) !=
+                 0) {
+        return Handled::Unhandled;  // To be read first.
+      }
+      answer(request, response);
+      return Handled::Handled;
+    });
+    // There are no routes, so that a request with a body comes here once that was read.
+    server_.set_error_handler(
+        httplib::Server::HandlerWithResponse([this](const auto& request, auto& response) {
           answer(request, response);
-          return httplib::Server::HandlerResponse::Handled;
+          return Handled::Handled;
         }));
-  }
-
-  ~Impl() {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
   }
 
   Status start(const Address& bind) {
@@ -80,18 +165,42 @@ class RestServer::Impl {
     if (port <= 0)
       return unavailable("cannot listen for HTTP at " + bind.to_string() + ": is the port in use?");
     address_ = {bind.host, static_cast<uint16_t>(port)};
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::yield();  // Or stop() would do nothing.
+    thread_ = std::thread([this] {
+      server_.listen_after_bind();
+      if (!stopping_) LOG_ERROR("rest_ended", {{"address", address_.to_string()}});
+      ended_.set_value();
+    });
+    // Or stop() would do nothing.
+    while (!server_.is_running() && !has_ended()) std::this_thread::yield();
     return Status();
+  }
+
+  /// False when a connection does not let go of its thread: this must live on then.
+  bool stop() {
+    stopping_ = true;
+    server_.stop();
+    const bool ended =
+        !thread_.joinable() || ended_future_.wait_for(kStopPatience) == std::future_status::ready;
+    queries_.close();
+    if (!thread_.joinable()) return true;
+    ended ? thread_.join() : thread_.detach();
+    return ended;
   }
 
   const Address& address() const { return address_; }
 
  private:
+  bool has_ended() const {
+    return ended_future_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
   void answer(const httplib::Request& request, httplib::Response& to) {
+    if (!to.body.empty()) return;  // It was answered, with an error.
+    // Many ranges would make many copies of an answer.
+    const_cast<httplib::Request&>(request).ranges.clear();
     Response response;
     try {
-      if (to.status == 404) {
+      if (to.status == -1 || to.status == 404) {
         response = api_.handle(request_of(request));
       } else {
         response.status = to.status;
@@ -106,14 +215,23 @@ class RestServer::Impl {
     to.set_content(response.body, response.content_type);
   }
 
+  ClosableQueries queries_;
   const RestApi api_;
   httplib::Server server_;
   Address address_;
+  std::atomic<bool> stopping_{false};
+  std::promise<void> ended_;
+  const std::shared_future<void> ended_future_ = ended_.get_future().share();
   std::thread thread_;
 };
 
 RestServer::RestServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-RestServer::~RestServer() = default;
+
+RestServer::~RestServer() {
+  if (impl_->stop()) return;
+  LOG_WARN("rest_left_behind", {{"cause", "a connection does not let go"}});
+  (void)impl_.release();  // Its threads end with the process.
+}
 
 const Address& RestServer::address() const { return impl_->address(); }
 

@@ -9,9 +9,10 @@
 namespace freshet::rest {
 
 /// Answers HTTP requests by a RestApi, on threads of its own: as many as there are connections with
-/// something to do, at most kThreadsMax. What is too large, too slow or no HTTP is refused; a
-/// connection that says nothing is closed after a second, and one that stops in the middle of a
-/// request after five, so that nobody holds a thread for long.
+/// something to do, at most kThreadsMax; what comes beyond waits. One request per connection. What
+/// is too large or no HTTP is refused; a connection that says nothing is closed after a second, and
+/// one that falls silent in the middle of a request after five. (One that sends a byte now and then
+/// keeps its thread.)
 class RestServer {
  public:
   static constexpr size_t kThreadsMax = 64;
@@ -20,7 +21,8 @@ class RestServer {
   /// Listens at once. Port 0: any. kUnavailable, naming the address, when it cannot.
   static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries);
 
-  /// Ends the requests that are under way, and the threads.
+  /// Waits for the requests that are under way, but not for long: what a slow client holds lives on
+  /// until the process ends, and asks nothing any more.
   ~RestServer();
 
   const Address& address() const;
@@ -29,7 +31,7 @@ class RestServer {
   class Impl;
   explicit RestServer(std::unique_ptr<Impl> impl);
 
-  const std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace freshet::rest

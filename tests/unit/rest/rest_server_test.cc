@@ -29,10 +29,13 @@ class RestServerTest : public ::testing::Test {
 
   /// A connection that sends `bytes` and stays open.
   int open_connection(const std::string& bytes) {
+    return open_connection(bytes, server_->address().port);
+  }
+  static int open_connection(const std::string& bytes, uint16_t port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_port = htons(server_->address().port);
+    to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
@@ -64,6 +67,47 @@ TEST_F(RestServerTest, CancelsByPatchWithOrWithoutABody) {
   EXPECT_EQ(cluster_.cancelled.size(), 2u);
 }
 
+TEST_F(RestServerTest, AnswersRequestsThatAreUnusual) {
+  const std::string job = "/jobs/00000000000000010000000000000002";
+  const std::string host = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  std::string ranges = "Range: bytes=0-";
+  for (int i = 0; i < 1000; ++i) ranges += ",0-";
+  for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
+           {"PATCH " + job + "?mode=cancel" + host + "\r\n", "202"},  // As curl sends it.
+           {"GET /jobs" + host + ranges + "\r\n\r\n", "200"},
+           {"GET /jobs HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
+           {"GET /jobs HTTP/1.1\r\nHost: localhost:8081\r\n\r\n", "200"},
+           {"POST /jobs" + host + "Transfer-Encoding: chunked\r\n\r\n", "411"},
+           {"POST /jobs" + host + "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n", "411"},
+           {"POST /jobs" + host + "Content-Length: 99999999999\r\n\r\n", "413"},
+           {"POST /jobs" + host + "Content-Length: 5\r\n\r\nhello", "405"}}) {
+    const int socket = open_connection(request);
+    std::string answer(4096, '\0');
+    size_t size = 0;
+    for (ssize_t read = 1; read > 0 && size < answer.size(); size += read) {
+      read = ::recv(socket, answer.data() + size, answer.size() - size, 0);
+      if (read <= 0) break;
+    }
+    ::close(socket);
+    answer.resize(size);
+    EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 " + status)) << request.substr(0, 100);
+  }
+  EXPECT_EQ(cluster_.cancelled.size(), 1u);
+  cluster_.job_view.summary.state = JobState::kFinished;
+  const auto late = client().Patch(job + "?mode=cancel");
+  EXPECT_EQ(late->status, 409);
+  EXPECT_THAT(late->body, HasSubstr("ended already"));
+}
+
+TEST_F(RestServerTest, StopsThoughAClientFellSilentInTheMiddle) {
+  std::unique_ptr<RestServer> server;
+  server = RestServer::start({"127.0.0.1", 0}, cluster_).value();
+  const int silent = open_connection("GET /jo", server->address().port);
+  EXPECT_EQ(httplib::Client("127.0.0.1", server->address().port).Get("/jobs")->status, 200);
+  server = nullptr;
+  ::close(silent);
+}
+
 TEST_F(RestServerTest, RefusesWhatIsWrongWithAMessage) {
   auto client = this->client();
   for (const auto& [response, status] :
@@ -88,7 +132,7 @@ TEST_F(RestServerTest, GarbageEndsItsConnectionOnly) {
 
 TEST_F(RestServerTest, IdleConnectionsHoldUpNobodyForLong) {
   std::vector<int> idle;
-  for (size_t i = 0; i < 2 * RestServer::kThreadsMax; ++i) idle.push_back(open_connection(""));
+  for (size_t i = 0; i < RestServer::kThreadsMax + 4; ++i) idle.push_back(open_connection(""));
   auto client = this->client();
   client.set_read_timeout(10);
   const auto response = client.Get("/jobs");
@@ -105,7 +149,7 @@ TEST_F(RestServerTest, SaysWhereItCannotListen) {
 
 TEST(RequestThreadsTest, AreMadeWhenNeededAndNotMore) {
   constexpr size_t kMost = 3;
-  RequestThreads threads(kMost);
+  RequestThreads threads(kMost, 10);
   EXPECT_EQ(threads.threads(), 0u);
   std::mutex mutex;
   std::condition_variable changed;
