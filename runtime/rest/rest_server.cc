@@ -125,7 +125,8 @@ class ClosableQueries final : public ClusterQueries {
 
 }  // namespace
 
-class RestServer::Impl {
+/// Owned by its listener's thread, too: when that is left behind, it goes with it.
+class RestServer::Impl : public std::enable_shared_from_this<RestServer::Impl> {
  public:
   explicit Impl(ClusterQueries& queries) : queries_(queries), api_(queries_) {
     server_.new_task_queue = [] { return new RequestQueue(); };
@@ -165,10 +166,10 @@ class RestServer::Impl {
     if (port <= 0)
       return unavailable("cannot listen for HTTP at " + bind.to_string() + ": is the port in use?");
     address_ = {bind.host, static_cast<uint16_t>(port)};
-    thread_ = std::thread([this] {
-      server_.listen_after_bind();
-      if (!stopping_) LOG_ERROR("rest_ended", {{"address", address_.to_string()}});
-      ended_.set_value();
+    thread_ = std::thread([self = shared_from_this()] {
+      self->server_.listen_after_bind();
+      if (!self->stopping_) LOG_ERROR("rest_ended", {{"address", self->address_.to_string()}});
+      self->ended_.set_value();
     });
     // Or stop() would do nothing.
     while (!server_.is_running() && !has_ended()) std::this_thread::yield();
@@ -225,19 +226,18 @@ class RestServer::Impl {
   std::thread thread_;
 };
 
-RestServer::RestServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RestServer::RestServer(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 RestServer::~RestServer() {
   if (impl_->stop()) return;
   LOG_WARN("rest_left_behind", {{"cause", "a connection does not let go"}});
-  (void)impl_.release();  // Its threads end with the process.
 }
 
 const Address& RestServer::address() const { return impl_->address(); }
 
 Result<std::unique_ptr<RestServer>> RestServer::start(const Address& bind,
                                                       ClusterQueries& queries) {
-  auto impl = std::make_unique<Impl>(queries);
+  auto impl = std::make_shared<Impl>(queries);
   RETURN_IF_ERROR(impl->start(bind));
   return std::unique_ptr<RestServer>(new RestServer(std::move(impl)));
 }

@@ -22,16 +22,16 @@ class RestServer {
   static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries);
 
   /// Waits for the requests that are under way, but not for long: what a slow client holds lives on
-  /// until the process ends, and asks nothing any more.
+  /// until that lets go, and asks nothing any more.
   ~RestServer();
 
   const Address& address() const;
 
  private:
   class Impl;
-  explicit RestServer(std::unique_ptr<Impl> impl);
+  explicit RestServer(std::shared_ptr<Impl> impl);
 
-  std::unique_ptr<Impl> impl_;
+  const std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace freshet::rest
