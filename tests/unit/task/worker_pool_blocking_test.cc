@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -61,13 +62,13 @@ class Activity {
   std::atomic<int> most_{0};
 };
 
-/// Its first step uses the disk, and then it ends after some.
-class DiskTask final : public RunnableTask {
+/// Ends after so many steps, in each of which it does something.
+class CountedTask final : public RunnableTask {
  public:
-  DiskTask(WorkerPool& pool, StalledDisk& disk, int steps)
-      : pool_(pool), disk_(disk), left_(steps) {}
+  CountedTask(int steps, std::function<void()> in_each)
+      : left_(steps), in_each_(std::move(in_each)) {}
   StepResult step() override {
-    if (!std::exchange(used_, true)) pool_.run_blocking([this] { disk_.use(); });
+    in_each_();
     const bool finished = --left_ == 0;
     if (finished) finished_.set_value();
     return finished ? StepResult::kFinished : StepResult::kWorked;
@@ -76,31 +77,12 @@ class DiskTask final : public RunnableTask {
   void wait() { finished_.get_future().wait(); }
 
  private:
-  WorkerPool& pool_;
-  StalledDisk& disk_;
-  bool used_ = false;
   int left_;
+  const std::function<void()> in_each_;
   std::promise<void> finished_;
 };
 
-class ShortTask final : public RunnableTask {
- public:
-  explicit ShortTask(int steps, Activity* activity = nullptr) : left_(steps), activity_(activity) {}
-  StepResult step() override {
-    if (activity_ != nullptr) activity_->begin();
-    const bool finished = --left_ == 0;
-    if (activity_ != nullptr) activity_->end();
-    if (finished) finished_.set_value();
-    return finished ? StepResult::kFinished : StepResult::kWorked;
-  }
-  bool blocking() const override { return false; }
-  void wait() { finished_.get_future().wait(); }
-
- private:
-  int left_;
-  Activity* const activity_;
-  std::promise<void> finished_;
-};
+using Tasks = std::vector<std::shared_ptr<CountedTask>>;
 
 class WorkerPoolBlockingTest : public ::testing::Test {
  protected:
@@ -110,20 +92,25 @@ class WorkerPoolBlockingTest : public ::testing::Test {
     disk_.go_on();
     pool_.stop();
   }
-  std::vector<std::shared_ptr<DiskTask>> stall(size_t tasks) {
-    std::vector<std::shared_ptr<DiskTask>> stalled;
-    for (size_t i = 0; i < tasks; ++i) {
-      stalled.push_back(std::make_shared<DiskTask>(pool_, disk_, 100));
-      pool_.add(stalled.back());
+  std::shared_ptr<CountedTask> add(int steps, std::function<void()> in_each) {
+    auto task = std::make_shared<CountedTask>(steps, std::move(in_each));
+    pool_.add(task);
+    return task;
+  }
+  /// Each uses the disk in its first step.
+  Tasks stall(size_t count) {
+    Tasks stalled;
+    for (size_t i = 0; i < count; ++i) {
+      stalled.push_back(add(100, [this, used = false]() mutable {
+        if (!std::exchange(used, true)) pool_.run_blocking([this] { disk_.use(); });
+      }));
     }
     return stalled;
   }
-  void step_others(int count, Activity* activity = nullptr) {
-    std::vector<std::shared_ptr<ShortTask>> others;
-    for (int i = 0; i < count; ++i) {
-      others.push_back(std::make_shared<ShortTask>(50, activity));
-      pool_.add(others.back());
-    }
+  void step_others(
+      int count, const std::function<void()>& in_each = [] {}) {
+    Tasks others;
+    for (int i = 0; i < count; ++i) others.push_back(add(50, in_each));
     for (const auto& other : others) other->wait();
   }
 
@@ -157,7 +144,11 @@ TEST_F(WorkerPoolBlockingTest, AsManyStepAtOnceAsThereAreWorkersWhenNobodyBlocks
   // Those that were in the middle of a step have ended it.
   step_others(100);
   Activity activity;
-  step_others(1000, &activity);
+  step_others(1000, [&activity] {
+    activity.begin();
+    std::this_thread::yield();  // So that one more would be seen.
+    activity.end();
+  });
   EXPECT_LE(activity.most(), static_cast<int>(kWorkers));
 }
 
@@ -176,33 +167,14 @@ TEST_F(WorkerPoolBlockingTest, AThreadThatIsNoWorkerJustRunsIt) {
   step_others(10);
 }
 
-/// Blocks for a moment now and then, as often as its seed likes.
-class UnsteadyTask final : public RunnableTask {
- public:
-  UnsteadyTask(WorkerPool& pool, uint64_t seed)
-      : pool_(pool), random_(make_seeded_random(seed)), left_(300) {}
-  StepResult step() override {
-    if (random_->one_in(3)) pool_.run_blocking([] { std::this_thread::yield(); });
-    const bool finished = --left_ == 0;
-    if (finished) finished_.set_value();
-    return finished ? StepResult::kFinished : StepResult::kWorked;
-  }
-  bool blocking() const override { return false; }
-  void wait() { finished_.get_future().wait(); }
-
- private:
-  WorkerPool& pool_;
-  const std::unique_ptr<Random> random_;
-  int left_;
-  std::promise<void> finished_;
-};
-
 TEST_F(WorkerPoolBlockingTest, NoTaskIsForgottenWhoeverBlocksWhen) {
   for (uint64_t round = 0; round < 20; ++round) {
-    std::vector<std::shared_ptr<UnsteadyTask>> tasks;
+    Tasks tasks;
     for (uint64_t i = 0; i < 1 + round; ++i) {
-      tasks.push_back(std::make_shared<UnsteadyTask>(pool_, 100 * round + i));
-      pool_.add(tasks.back());
+      const std::shared_ptr<Random> random = make_seeded_random(100 * round + i);
+      tasks.push_back(add(300, [this, random] {
+        if (random->one_in(3)) pool_.run_blocking([] { std::this_thread::yield(); });
+      }));
     }
     for (const auto& task : tasks) task->wait();
   }
