@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/settings_table.h"
 
@@ -47,46 +48,7 @@ std::string cell(std::string_view text) {
   return shown;
 }
 
-/// How many bytes the UTF-8 character at the beginning of `text` has; 0 when it is none.
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const size_t size = first < 0x80                    ? 1
-                      : first >= 0xc2 && first < 0xe0 ? 2
-                      : first >= 0xe0 && first < 0xf0 ? 3
-                      : first >= 0xf0 && first < 0xf5 ? 4
-                                                      : 0;
-  if (size == 0 || size > text.size()) return 0;
-  for (size_t i = 1; i < size; i++) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (size < 3) return size;
-  // Too long for what it says, a surrogate, or beyond U+10FFFF.
-  const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
-                     (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90);
-  return wrong ? 0 : size;
-}
-
 }  // namespace
-
-std::string json_string(std::string_view text) {
-  std::string json = "\"";
-  while (!text.empty()) {
-    const size_t size = character_bytes(text);
-    const char c = text.front();
-    if (size == 0) {
-      json += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
-      json += {'\\', c};
-    } else if (size == 1 && static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      json += text.substr(0, size);
-    }
-    text.remove_prefix(std::max<size_t>(size, 1));
-  }
-  return json + '"';
-}
 
 std::string config_text(const std::vector<const ConfigKey*>& keys, const GivenSettings& given) {
   std::vector<Line> lines = {{"KEY", "VALUE", "DEFAULT", "ORIGIN"}};
@@ -113,25 +75,19 @@ std::string config_text(const std::vector<const ConfigKey*>& keys, const GivenSe
 }
 
 std::string config_json(const std::vector<const ConfigKey*>& keys, const GivenSettings& given) {
-  std::string json = "[";
+  using Json = nlohmann::ordered_json;
+  Json settings = Json::array();
   for (const ConfigKey* key : keys) {
-    const std::pair<const char*, std::string> members[] = {
-        {"key", std::string(key->name)},
-        {"value", value_of(*key, given)},
-        {"default", std::string(key->default_value)},
-        {"type", type_of(key->allowed.kind)},
-        {"values", allowed_values(*key)},
-        {"read_by", readers_of(*key)},
-        {"meaning", std::string(key->meaning)},
-        {"origin", given.origin(*key)}};
-    json += json.size() == 1 ? "\n  {" : ",\n  {";
-    for (const auto& [name, value] : members) {
-      if (json.back() != '{') json += ", ";
-      json += fmt::format("\"{}\": {}", name, json_string(value));
-    }
-    json += '}';
+    settings.push_back({{"key", key->name},
+                        {"value", value_of(*key, given)},
+                        {"default", key->default_value},
+                        {"type", type_of(key->allowed.kind)},
+                        {"values", allowed_values(*key)},
+                        {"read_by", readers_of(*key)},
+                        {"meaning", key->meaning},
+                        {"origin", given.origin(*key)}});
   }
-  return json + "\n]\n";
+  return settings.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace freshet::cli

@@ -15,10 +15,7 @@ inline constexpr char kHidden[] = "(hidden)";
 std::string config_text(const std::vector<const ConfigKey*>&, const GivenSettings&);
 
 /// An array with an object of each. All members are strings: `key`, `value`, `default`, `type`,
-/// `values`, `read_by`, `meaning`, `origin`.
+/// `values`, `read_by`, `meaning`, `origin`. What is no UTF-8 becomes U+FFFD.
 std::string config_json(const std::vector<const ConfigKey*>&, const GivenSettings&);
-
-/// `text` as a JSON string, with its quotes; what is no UTF-8 becomes U+FFFD.
-std::string json_string(std::string_view text);
 
 }  // namespace freshet::cli
