@@ -98,12 +98,8 @@ JobTimes times_of(const JobRecord& record) {
 
 }  // namespace
 
-JobSummaryView summary_of(const JobMaster& job, const JobTimes& times, const Clock& clock) {
-  return summary_at(job, times, WallClock(clock));
-}
-
 JobSummaryView summary_of(const JobRecord& record, const Clock& clock) {
-  return summary_of(*record.master, times_of(record), clock);
+  return summary_at(*record.master, times_of(record), WallClock(clock));
 }
 
 JobView view_of(const JobRecord& record, const Clock& clock) {
@@ -130,8 +126,7 @@ JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machin
   }
   for (const JobFailure& failure : history.failures()) {
     view.failures.push_back({clock.at(failure.at), std::string(to_string(failure.cause.code())),
-                             failure.cause.message(), failure.task, failure.task_manager,
-                             failure.tasks});
+                             failure.cause.message(), failure.task, failure.task_manager});
   }
   view.failures_truncated = history.truncated();
   view.graph = std::move(graph);
@@ -152,8 +147,6 @@ std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
     view.data_port = info.data_port;
     view.slots = info.slots;
     view.pid = info.pid;
-    view.host_id = info.host_id;
-    view.log_path = info.log_path;
     view.jobs = std::move(taken[info.id]);
     const auto held = static_cast<uint32_t>(view.jobs.size());
     view.slots_free =

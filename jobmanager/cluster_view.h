@@ -63,7 +63,6 @@ struct FailureView {
   std::string message;
   std::string task;
   std::string task_manager;
-  size_t tasks = 0;  // That failed together.
 };
 
 struct JobSummaryView {
@@ -98,8 +97,6 @@ struct TaskManagerView {
   uint32_t slots = 0;
   uint32_t slots_free = 0;
   uint32_t pid = 0;
-  std::string host_id;
-  std::string log_path;
   EpochMillis last_heard = kNever;  // Its last heartbeat; not filled by task_managers_of().
   std::vector<JobId> jobs;          // One per slot that is taken.
 };
@@ -110,13 +107,12 @@ struct JobTimes {
   EpochMillis ended = kNever;
 };
 
-/// On the main thread. Cost: the tasks of what is shown. `graph` is left out of what is shown when
-/// it is null.
-JobSummaryView summary_of(const JobMaster&, const JobTimes&, const Clock&);
-JobView view_of(const JobMaster&, const JobTimes&, const Clock&,
-                std::shared_ptr<const JobGraph> graph);
+/// On the main thread. Cost: the tasks of what is shown.
 JobSummaryView summary_of(const JobRecord&, const Clock&);
 JobView view_of(const JobRecord&, const Clock&);
+/// The same of its parts. `graph` is shown as it is.
+JobView view_of(const JobMaster&, const JobTimes&, const Clock&,
+                std::shared_ptr<const JobGraph> graph);
 std::vector<TaskManagerView> task_managers_of(const JobDispatcher&);
 
 }  // namespace freshet

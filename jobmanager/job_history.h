@@ -17,10 +17,8 @@ namespace freshet {
 struct JobFailure {
   TimePoint at;
   Status cause;
-  std::string task;           // `count (2/4)`; empty when a TaskManager was lost.
-  std::string task_manager;   // `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`
-  std::string operator_name;  // Where user code failed, if it did.
-  size_t tasks = 0;           // That failed together.
+  std::string task;          // `count (2/4)`; empty when a TaskManager was lost.
+  std::string task_manager;  // `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`
 };
 
 /// When a job was last in each state, and its latest failures.

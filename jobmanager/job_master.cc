@@ -315,10 +315,13 @@ uint64_t JobMaster::source_records() const {
   return records;
 }
 
-std::string JobMaster::describe(SubtaskId subtask) const {
+std::string JobMaster::name_of(SubtaskId subtask) const {
   const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
-  std::string text =
-      fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+  return fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+}
+
+std::string JobMaster::describe(SubtaskId subtask) const {
+  std::string text = name_of(subtask);
   const auto it = known_.find(graph_.at(subtask).task_manager);
   if (it != known_.end() && !it->second.name.empty()) text += " on " + it->second.name;
   return text;
@@ -364,12 +367,10 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
 }
 
 void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
-  JobFailure noted{
-      now_, cause, "", failure.task_manager_text, failure.operator_name, failure.subtasks.size()};
+  JobFailure noted{now_, cause, "", failure.task_manager_text};
   if (!failure.task_manager && !failure.subtasks.empty()) {
     const SubtaskId subtask = failure.subtasks.front();
-    const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
-    noted.task = fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
+    noted.task = name_of(subtask);
     noted.task_manager = describe(graph_.at(subtask).task_manager);
   }
   history_.note_failure(std::move(noted));

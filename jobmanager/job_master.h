@@ -131,7 +131,9 @@ class JobMaster {
   const Execution* current(TaskManagerId from, const AttemptId&) const;
   /// `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`; only the id of one that is unknown.
   std::string describe(TaskManagerId) const;
-  /// `sink (2/4) on taskmanager-2`
+  /// `sink (2/4)`
+  std::string name_of(SubtaskId) const;
+  /// The same on its TaskManager: `sink (2/4) on taskmanager-2`
   std::string describe(SubtaskId) const;
   std::string describe_slots() const;
 

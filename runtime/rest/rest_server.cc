@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <future>
 #include <mutex>
@@ -68,15 +68,21 @@ bool is_own_name(std::string host) {
   return host == "localhost" || host.find_first_not_of("0123456789.") == host.npos;
 }
 
+/// Of the body; 0 without. What is no number or too large for one is UINT64_MAX.
+uint64_t content_length(const httplib::Request& request) {
+  const std::string text = request.get_header_value("Content-Length");
+  if (text.empty()) return 0;
+  uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  return error == std::errc() && end == text.data() + text.size() ? length : UINT64_MAX;
+}
+
 /// What the API does not need to see; 0: it does.
 int refused_at_once(const httplib::Request& request) {
   if (!is_own_name(request.get_header_value("Host"))) return 403;
   if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) return 411;
-  const std::string length = request.get_header_value("Content-Length");
   // What is not much too large is read and dropped, so that the client reads the answer.
-  if (length.size() > 9 || std::strtoull(length.c_str(), nullptr, 10) > kSkippedBytesMax)
-    return 413;
-  return 0;
+  return content_length(request) > kSkippedBytesMax ? 413 : 0;
 }
 
 /// Queries of a JobManager that may end before the last request does.
@@ -145,8 +151,7 @@ class RestServer::Impl : public std::enable_shared_from_this<RestServer::Impl> {
       const int refused = refused_at_once(request);
       if (refused != 0) {
         response.status = refused;
-      } else if (std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10) !=
-                 0) {
+      } else if (content_length(request) != 0) {
         return Handled::Unhandled;  // To be read first.
       }
       answer(request, response);
