@@ -260,14 +260,19 @@ Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payl
 }
 
 void PeerConnection::on_closed(const Status& why) {
+  Status cause = why.ok() ? unavailable("the peer closed the connection") : why;
+  {
+    MutexLock lock(mutex_);
+    if (!refused_.ok()) cause = refused_;
+  }
   // Perhaps no gate is left to say so.
-  if (why.code() == StatusCode::kDataLoss) {
+  if (cause.code() == StatusCode::kDataLoss) {
     LOG_WARN("data_from_peer_refused",
-             {{"task_manager", to_string(options_.peer)}, {"cause", why}});
+             {{"task_manager", to_string(options_.peer)}, {"cause", cause}});
   }
   routes_.clear();
   placed_ = nullptr;
-  lose(why.ok() ? unavailable("the peer closed the connection") : why);
+  lose(cause);
 }
 
 void PeerConnection::lose(const Status& cause) {
@@ -282,6 +287,15 @@ void PeerConnection::lose(const Status& cause) {
       cause.with_context(fmt::format("data connection to TaskManager {} at {}",
                                      to_string(options_.peer), options_.address.to_string()));
   for (const auto& [id, attached] : lost) attached.inbox->on_source_lost(*attached.source, status);
+}
+
+void PeerConnection::refuse(const Status& cause) {
+  {
+    MutexLock lock(mutex_);
+    if (closed_ || !refused_.ok()) return;
+    refused_ = cause;
+  }
+  close();
 }
 
 void PeerConnection::close() {

@@ -59,6 +59,8 @@ class PeerConnection final : public ConnectionHandler,
   /// Nothing comes for the gate after the call, but what is being handled on another thread.
   void detach(uint32_t attachment);
   void give_credit(std::span<const CreditReturn> credits);
+  /// What it brought is wrong, as its reader found: it is closed with this cause.
+  void refuse(const Status& cause);
   void close();
 
   Status on_bytes(std::string_view bytes) override;
@@ -112,6 +114,7 @@ class PeerConnection final : public ConnectionHandler,
   std::string control_ GUARDED_BY(mutex_);
   std::vector<CreditReturn> credits_ GUARDED_BY(mutex_);
   bool sending_ GUARDED_BY(mutex_) = false;
+  Status refused_ GUARDED_BY(mutex_);  // The first cause; ok: by nobody.
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 

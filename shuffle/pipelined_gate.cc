@@ -97,14 +97,17 @@ bool GateReader::prepare(GateChannel* channel) {
   const bool ready = channel->prepare();
   if (shared_.freed_bytes != 0) collect_credit(*channel);
   if (!channel->status().ok()) [[unlikely]]
-    fail(channel->producer(), channel->status());
+    fail(channel, channel->status());
   return ready;
 }
 
-void GateReader::fail(uint32_t producer, const Status& cause) {
-  if (GateChannel* channel = channels_.find(producer)) channel->discard();
+void GateReader::fail(GateChannel* channel, const Status& cause) {
+  const uint32_t producer = channel->producer();
+  channel->discard();
   ended_.remove({producer, producer + 1});
-  if (failed_.add({producer, producer + 1}) != 0) options_.inbox->fail(producer, cause);
+  if (failed_.add({producer, producer + 1}) == 0) return;
+  options_.inbox->fail(producer, cause);
+  options_.refuse(channel->source(), cause);
 }
 
 void GateReader::collect_credit(const GateChannel& channel) {
@@ -229,9 +232,9 @@ bool GateReader::ended() {
   if (ended_.size() != options_.producer_count && !options_.inbox->has_arrivals()) return false;
   if (next_ready().has_value() || ended_.size() != options_.producer_count) return false;
   bool complete = true;
-  channels_.for_each([&](uint32_t producer, const GateChannel& channel) {
+  channels_.for_each([&](uint32_t producer, GateChannel& channel) {
     if (!channel.inside_element()) return;
-    fail(producer, data_loss(fmt::format("producer {} ended inside an element", producer)));
+    fail(&channel, data_loss(fmt::format("producer {} ended inside an element", producer)));
     complete = false;
   });
   return complete;
@@ -308,6 +311,9 @@ PipelinedGate::PipelinedGate(const Options& options, Context context)
   };
   reader.return_credit = [this](std::vector<CreditReturn> credits) {
     return_credit(std::move(credits));
+  };
+  reader.refuse = [this](const GateInbox::Source& source, const Status& cause) {
+    refuse(source, cause);
   };
   reader_ = std::make_unique<GateReader>(std::move(reader));
 }
@@ -397,6 +403,10 @@ void PipelinedGate::return_credit(std::vector<CreditReturn> credits) {
     if (remote.peer) remote.peer->give_credit({begin, end});
     begin = end;
   }
+}
+
+void PipelinedGate::refuse(const GateInbox::Source& source, const Status& cause) {
+  if (const Remote& remote = ways_[source.index].remote; remote.peer) remote.peer->refuse(cause);
 }
 
 void PipelinedGate::release() {

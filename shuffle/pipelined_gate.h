@@ -28,6 +28,8 @@ class GateReader {
     std::function<const ChannelReader*(const GateInbox::Source&)> local_reader;
     std::function<void(std::vector<CreditReturn>)>
         return_credit;  // Attachment: index of the source.
+    // It sent bytes that no sound producer sends. May be a local one.
+    std::function<void(const GateInbox::Source&, const Status&)> refuse;
   };
 
   explicit GateReader(Options options);
@@ -57,7 +59,7 @@ class GateReader {
   void take_local(const GateInbox::ReadyChannel& ready);
   void add(uint32_t producer, Buffer buffer);
   void add_ended(ProducerSpan span);
-  void fail(uint32_t producer, const Status& cause);
+  void fail(GateChannel* channel, const Status& cause);
   void drop_views();
   void drop_blocks();
   void after_taking(GateChannel* from);
@@ -159,6 +161,7 @@ class PipelinedGate final : public InputGate {
   Status attach(const ProducerLocation& location, const std::shared_ptr<GateInbox::Source>& source);
   void detach(Way* way);
   void return_credit(std::vector<CreditReturn> credits);
+  void refuse(const GateInbox::Source& source, const Status& cause);
 
   const Options options_;
   const Context context_;

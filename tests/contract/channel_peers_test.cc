@@ -78,10 +78,12 @@ TEST_F(ChannelPeersTest, AConsumerThatStopsReadingHoldsUpOnlyItsOwnChannels) {
 /// A producer's TaskManager that says what it should not.
 class LyingProducerTest : public ChannelPeersTest {
  protected:
-  /// The cause of the loss after `say(header)`, which changes a header that is in order.
-  std::string refusal(const std::function<std::string(FrameHeader)>& say) {
+  /// The cause of the loss after `say(header)`, which changes a header that is in order. All that
+  /// comes is taken. So many channels are lost.
+  std::string refusal(const std::function<std::string(FrameHeader)>& say, uint64_t channels = 2) {
     RawListener listener;
-    InputGate::Options options = rig_.gate_options(0, 1);
+    InputGate::Options options = rig_.gate_options(0, 2);
+    options.hash = true;
     options.locations = {{TaskManagerId{3}, listener.address()}};
     auto gate = rig_.gate(options);
     RawSocket liar(listener.accept());
@@ -91,22 +93,38 @@ class LyingProducerTest : public ChannelPeersTest {
     header.block_class = 1;
     const size_t before = rig_.signals().losses().size();
     liar.say(say(header));
+    std::vector<Received> received;
+    EXPECT_TRUE(rig_.wait_until([&] {
+      drain(*gate, &received);
+      EXPECT_FALSE(gate->ended());
+      return lost_since(before) == channels;
+    }));
     liar.wait_for_end();
-    EXPECT_TRUE(rig_.wait_until([&] { return rig_.signals().losses().size() > before; }));
     expect_service(1u << 20);
     gate->release();
     const std::vector<ChannelLoss> losses = rig_.signals().losses();
-    return losses.size() > before ? losses[before].cause.message() : "nothing";
+    return losses.size() > before ? losses.back().cause.message() : "nothing";
   }
 
-  static std::string framed(FrameHeader header, size_t payload_bytes = 100) {
-    header.payload_bytes = static_cast<uint32_t>(payload_bytes);
+  static std::string framed(FrameHeader header, const std::string& payload = kRecord) {
+    header.payload_bytes = static_cast<uint32_t>(payload.size());
     std::string bytes(kFrameHeaderBytes, '\0');
     header.encode_to(bytes.data());
-    return bytes + std::string(payload_bytes, 'p');
+    return bytes + payload;
   }
 
+  static inline const std::string kRecord = "\x63" + std::string(0x63, 'p');
+
  private:
+  /// Channels, each lost once.
+  uint64_t lost_since(size_t before) {
+    uint64_t lost = 0;
+    const std::vector<ChannelLoss> losses = rig_.signals().losses();
+    for (size_t i = before; i < losses.size(); ++i)
+      lost += losses[i].producer_end - losses[i].producer_begin;
+    return lost;
+  }
+
   uint32_t wait_for_attachment(RawSocket& from) {
     FrameReader frames{FrameOpening::kAny};
     uint32_t attachment = 0;
@@ -143,15 +161,49 @@ TEST_F(LyingProducerTest, IsLostWithTheRuleThatItBroke) {
               HasSubstr("101 elements start in 100 bytes"));
   EXPECT_THAT(damaged([](FrameHeader& header) { header.kind = FrameKind::kCredit; }),
               HasSubstr("a frame of kind credit from a producer"));
-  EXPECT_THAT(refusal([](FrameHeader header) { return framed(header, 5000); }),
+  EXPECT_THAT(refusal([](FrameHeader header) { return framed(header, std::string(5000, 'p')); }),
               HasSubstr("5000 bytes of data are charged as 1024"));
+}
+
+TEST_F(LyingProducerTest, IsLostWithAllChannelsWhenTheBytesOfOneAreWrong) {
+  const auto with_payload = [this](const std::string& payload) {
+    return refusal([&](const FrameHeader& header) { return framed(header, payload); });
+  };
+  const std::string hash = with_payload(kRecord);  // Which says 0.
+  EXPECT_THAT(hash, HasSubstr("data connection to TaskManager tm-0000000000000003 at 127.0.0.1:"));
+  EXPECT_THAT(hash, HasSubstr("channel from producer 0 at element 0: the hash of its elements"));
+  EXPECT_THAT(with_payload("\x7f" + std::string(99, 'p')), HasSubstr("a record that is cut off"));
+  EXPECT_THAT(with_payload(std::string(100, '\xff')),
+              HasSubstr("a record with an impossible length"));
+  EXPECT_THAT(refusal([&](FrameHeader header) {
+                header.hash = static_cast<uint32_t>(
+                    rolling_hash(0, ElementKind::kRecord, kNoTimestamp, kRecord.substr(1)));
+                header.elements_started = 2;
+                return framed(header);
+              }),
+              HasSubstr("element 1: 1 elements where 2 were announced"));
+  EXPECT_THAT(
+      refusal(
+          [&](FrameHeader header) {
+            header.flags = kFrameEndsIncomplete;
+            std::string bytes = framed(header, kRecord.substr(0, 50));
+            append_producers_ended(header.attachment, std::vector<ProducerSpan>{{0, 2}}, &bytes);
+            return bytes;
+          },
+          1),
+      HasSubstr("producer 0 ended inside an element"));
 }
 
 TEST_F(LyingProducerTest, IsLostWhenItSendsMoreThanItHasCreditFor) {
   const auto say_much = [](FrameHeader header) {
     header.block_class = kLargeBlockBytes / kFrameCreditUnitBytes;
     std::string bytes;
-    for (; header.first_element < 1000; ++header.first_element) bytes += framed(header);
+    uint64_t hash = 0;
+    for (; header.first_element < 1000; ++header.first_element) {
+      hash = rolling_hash(hash, ElementKind::kRecord, kNoTimestamp, kRecord.substr(1));
+      header.hash = static_cast<uint32_t>(hash);
+      bytes += framed(header);
+    }
     return bytes;
   };
   EXPECT_THAT(refusal(say_much), HasSubstr("with a credit of"));

@@ -36,6 +36,9 @@ class GateInboxFixture : public ::testing::Test {
     options.return_credit = [this](const std::vector<CreditReturn>& credits) {
       for (const CreditReturn& credit : credits) returned_ += credit.bytes;
     };
+    options.refuse = [this](const GateInbox::Source& source, const Status& cause) {
+      refused_.emplace_back(&source, cause);
+    };
     reader_ = std::make_unique<GateReader>(std::move(options));
   }
 
@@ -119,6 +122,7 @@ class GateInboxFixture : public ::testing::Test {
   }
 
   using Lost = std::vector<std::pair<uint32_t, StatusCode>>;
+  using Refused = std::vector<std::pair<const GateInbox::Source*, Status>>;
 
   Lost lost() const {
     Lost lost;
@@ -136,6 +140,7 @@ class GateInboxFixture : public ::testing::Test {
   uint64_t returned_ = 0;
   uint32_t returned_at_once_ = 0;
   std::vector<ChannelLoss> losses_;
+  Refused refused_;
   std::shared_ptr<GateInbox> inbox_;
   std::shared_ptr<ChannelReader> local_reader_;
   std::unique_ptr<GateReader> reader_;

@@ -15,9 +15,10 @@ TEST_F(GateLossTest, SeesEveryFlippedBitBeforeAnythingOfItIsTaken) {
   EXPECT_EQ(take_all(), 0u);
   EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
   EXPECT_NE(losses_[0].cause.message().find("producer 3"), std::string::npos);
+  EXPECT_EQ(refused_, (Refused{{source_.get(), losses_[0].cause}}));
 }
 
-TEST_F(GateLossTest, LosesAChannelWhoseBytesAreWrongAndNoOther) {
+TEST_F(GateLossTest, TakesNothingMoreOfAChannelWhoseBytesAreWrongAndRefusesItsSourceOnce) {
   std::string payload;
   const FrameHeader header = frame(3, 0, 5, &payload);
   payload[17] ^= 4;
@@ -28,6 +29,7 @@ TEST_F(GateLossTest, LosesAChannelWhoseBytesAreWrongAndNoOther) {
   ASSERT_TRUE(give(3, 5, 1).ok());  // What still comes of it is dropped.
   EXPECT_EQ(take_all(), 2u);
   EXPECT_EQ(lost(), (Lost{{3, StatusCode::kDataLoss}}));
+  EXPECT_EQ(refused_.size(), 1u);
   ASSERT_TRUE(inbox_->on_ended(*source_, {{0, 4}}).ok());
   EXPECT_FALSE(reader_->ended());
 }
