@@ -5,6 +5,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # What is installed needs neither tests nor benchmarks.
 
 option(FRESHET_BUILD_TESTS "Build tests and benchmarks" ON)
 option(FRESHET_ANALYZE "clang thread-safety analysis" OFF)
@@ -42,13 +43,15 @@ if(FRESHET_ANALYZE)
   target_compile_options(freshet_warnings INTERFACE -Wthread-safety)
   add_compile_definitions(ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE)
 endif()
+set(FRESHET_SANITIZE_OPTIONS "")  # Of libfreshet and of every job for it.
 if(FRESHET_SANITIZE)
-  add_compile_options(-fsanitize=${FRESHET_SANITIZE} -fno-sanitize-recover=all)
+  list(APPEND FRESHET_SANITIZE_OPTIONS -fsanitize=${FRESHET_SANITIZE} -fno-sanitize-recover=all)
+  if(FRESHET_SANITIZE MATCHES "undefined")
+    list(APPEND FRESHET_SANITIZE_OPTIONS -fno-sanitize=vptr)  # Job modules hide their type information from libfreshet.
+  endif()
+  add_compile_options(${FRESHET_SANITIZE_OPTIONS})
   add_link_options(-fsanitize=${FRESHET_SANITIZE})
   if(FRESHET_SANITIZE MATCHES "thread")
     add_compile_options(-Wno-tsan)
-  endif()
-  if(FRESHET_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize=vptr)  # Job modules hide their type information from libfreshet.
   endif()
 endif()

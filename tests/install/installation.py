@@ -1,0 +1,67 @@
+"""An installed Freshet in a directory of its own, and commands that are run with it."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+TIMEOUT_SECONDS = 120
+LINES = "apple\navocado\nbanana\n"
+COUNTS = ["a 2", "b 1"]
+
+
+def run(command, environment=None, directory=None):
+    """Ended by its id when it takes too long. A variable that is None is taken away."""
+    variables = {**os.environ, **(environment or {})}
+    variables = {name: str(value) for name, value in variables.items() if value is not None}
+    return subprocess.run([str(word) for word in command], cwd=directory, env=variables, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS, check=False)
+
+
+class InstallationTest(unittest.TestCase):
+    """Gives each test a directory that goes with it, and a state directory in it."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="freshet-install-"))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.input = self.directory / "input"
+        self.input.write_text(LINES)
+        self.state = self.directory / "state"
+
+    def run_ok(self, command, **options):
+        done = run(command, **options)
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def run_fails(self, command, code, **options):
+        """What it wrote to standard error."""
+        done = run(command, **options)
+        self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done.stderr
+
+    def result_of(self, output):
+        lines = [line for part in sorted(output.iterdir()) for line in part.read_text().splitlines()]
+        return sorted(lines)
+
+    def count_initials(self, binary, module, *options, environment=None):
+        """Runs the job in one process, and compares what it counts."""
+        output = pathlib.Path(tempfile.mkdtemp(dir=self.directory)) / "output"
+        done = self.run_ok([binary, "run", *options, module, "--", "--input", self.input, "--output", output],
+                           environment={"FRESHET_STATE_DIR": self.state, **(environment or {})})
+        self.assertEqual(self.result_of(output), COUNTS)
+        return done
+
+    def start_cluster(self, binary):
+        """Stopped at the end of the test."""
+        self.run_ok([binary, "cluster", "start", "--name", "installed", "--state-dir", self.state, "--taskmanagers", "2"])
+        self.addCleanup(self.run_ok, [binary, "cluster", "stop", "--name", "installed", "--state-dir", self.state])
+        return ["--cluster", "installed", "--state-dir", self.state]
+
+
+def install(build, prefix):
+    done = run(["cmake", "--install", build, "--prefix", prefix])
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
