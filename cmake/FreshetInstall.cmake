@@ -5,7 +5,33 @@ include(CMakePackageConfigHelpers)
 
 set(FRESHET_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/freshet")
 set(FRESHET_HEADER_DIR "${CMAKE_INSTALL_INCLUDEDIR}/freshet")
+# The file that tells `freshet build` how jobs are compiled, and the way to it from the binary.
+set(FRESHET_TOOLCHAIN_DIR "${CMAKE_INSTALL_LIBDIR}/freshet")
+file(RELATIVE_PATH FRESHET_TOOLCHAIN_FROM_BINARY "/${CMAKE_INSTALL_BINDIR}" "/${FRESHET_TOOLCHAIN_DIR}/toolchain")
 file(RELATIVE_PATH FRESHET_LIBRARY_FROM_BINARY "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+
+# freshet_write_toolchain(FILE HEADERS LIBRARY): the two may be relative to the file; the format is explained in runtime/app/job_toolchain.h.
+function(freshet_write_toolchain FILE HEADERS LIBRARY)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
+  list(PREPEND flags -std=c++20)
+  list(APPEND flags -fno-omit-frame-pointer ${FRESHET_SANITIZE_OPTIONS} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_SHARED)
+  get_filename_component(name "${CMAKE_CXX_COMPILER}" NAME)
+  set(lines "compiler ${CMAKE_CXX_COMPILER}" "compiler ${name}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    string(REGEX MATCH "^[0-9]+" major "${CMAKE_CXX_COMPILER_VERSION}")
+    list(APPEND lines "compiler g++-${major}" "compiler g++")
+  endif()
+  foreach(flag IN LISTS flags)
+    list(APPEND lines "flag ${flag}")
+  endforeach()
+  list(APPEND lines "gnu-flag -fno-gnu-unique" "headers ${HEADERS}" "library ${LIBRARY}" "link -lfmt")
+  if(NOT FRESHET_SANITIZE)
+    list(APPEND lines "link -Wl,--no-undefined")
+  endif()
+  list(JOIN lines "\n" text)
+  file(CONFIGURE OUTPUT "${FILE}" CONTENT "${text}\n" @ONLY)
+endfunction()
 
 # freshet_install(): after every target is there.
 function(freshet_install)
@@ -26,4 +52,12 @@ function(freshet_install)
   write_basic_package_version_file(freshetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES "${CMAKE_BINARY_DIR}/freshetConfig.cmake" "${CMAKE_BINARY_DIR}/freshetConfigVersion.cmake"
     cmake/FreshetJob.cmake DESTINATION "${FRESHET_PACKAGE_DIR}")
+
+  # How `freshet build` compiles: once for the build tree, once for what is installed.
+  freshet_write_toolchain("${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${FRESHET_TOOLCHAIN_FROM_BINARY}" "${CMAKE_SOURCE_DIR}"
+    "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libfreshet.so")
+  file(RELATIVE_PATH headers "/${FRESHET_TOOLCHAIN_DIR}" "/${FRESHET_HEADER_DIR}")
+  file(RELATIVE_PATH library "/${FRESHET_TOOLCHAIN_DIR}" "/${CMAKE_INSTALL_LIBDIR}/libfreshet.so")
+  freshet_write_toolchain("${CMAKE_BINARY_DIR}/installed/toolchain" "${headers}" "${library}")
+  install(FILES "${CMAKE_BINARY_DIR}/installed/toolchain" DESTINATION "${FRESHET_TOOLCHAIN_DIR}")
 endfunction()

@@ -37,8 +37,9 @@ Status check_stamp(const ElfFile& file) {
                           "'; build it again against this library");
 }
 
-/// Everything that can be known without running code of the module.
-Status check_file(std::string_view bytes) {
+}  // namespace
+
+Status check_module(std::string_view bytes) {
   ASSIGN_OR_RETURN(const ElfFile file, ElfFile::parse(bytes));
   if (file.find_defined(kEntryPoint) == nullptr || file.find_defined(kJobName) == nullptr) {
     return invalid_argument(
@@ -55,6 +56,8 @@ Status check_file(std::string_view bytes) {
   }
   return Status();
 }
+
+namespace {
 
 Result<std::shared_ptr<JobModule>> open_module(const std::string& path) {
   // Without a slash the system would search its library directories instead.
@@ -92,7 +95,7 @@ Result<std::shared_ptr<JobModule>> DlModuleLoader::load(const std::string& path)
     hash_of_path_[path] = hash;
     return loaded->second;
   }
-  if (Status status = check_file(bytes); !status.ok()) {
+  if (Status status = check_module(bytes); !status.ok()) {
     return status.with_context("module '" + path + "'");
   }
   auto module = open_module(path);

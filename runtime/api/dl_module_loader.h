@@ -4,11 +4,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/file_system.h"
 #include "runtime/graph/job_module.h"
 
 namespace freshet {
+
+/// Whether the bytes of a file are a job module for this library; kInvalidArgument, saying why not.
+/// None of its code runs.
+Status check_module(std::string_view bytes);
 
 /// Job modules in shared objects. Each file is read and checked before any of its code runs, static
 /// initialisers included; then it is opened and never closed. Thread-safe: one load and one build

@@ -1,5 +1,10 @@
 #pragma once
 
+#if !__has_include(<fmt/format.h>) || !__has_include(<tl/expected.hpp>) || \
+    !__has_include(<boost/pfr.hpp>)
+#error "jobs need headers of libfmt-dev, libexpected-dev and libboost1.81-dev: install them"
+#endif
+
 /// The one header that a job includes besides the connectors that it uses.
 #include "runtime/api/abi.h"
 #include "runtime/api/environment.h"
@@ -11,7 +16,7 @@
 ///     env.from_source(...).flat_map(...).sink_to(...);
 ///   }
 ///
-/// One per module. Build it with freshet_add_job() of CMake.
+/// One per module. Build it with `freshet build` or with freshet_add_job() of CMake.
 #define FRESHET_JOB(job)                                                                      \
   static void freshet_build_##job(::freshet::Environment& env);                               \
   extern "C" {                                                                                \

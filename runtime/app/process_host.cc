@@ -14,6 +14,7 @@
 #include <optional>
 #include <sstream>
 
+#include "runtime/app/child_program.h"
 #include "runtime/app/kernel_file.h"
 
 namespace freshet {
@@ -53,12 +54,6 @@ int number_of(ProcessSignal signal) {
       return SIGINT;
   }
   return SIGTERM;
-}
-
-std::string describe(int status) {
-  if (WIFEXITED(status)) return fmt::format("exit code {}", WEXITSTATUS(status));
-  if (!WIFSIGNALED(status)) return fmt::format("status {}", status);
-  return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 
 /// `NAME=value` of this process, with what the command adds or replaces.
@@ -138,7 +133,8 @@ class SystemProcessHost final : public ProcessHost {
       int status = 0;
       if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
       const bool by_itself = WIFEXITED(status);
-      exits.push_back({child, by_itself && WEXITSTATUS(status) == 0, describe(status), by_itself});
+      exits.push_back(
+          {child, by_itself && WEXITSTATUS(status) == 0, describe_exit(status), by_itself});
       return true;
     });
     return exits;

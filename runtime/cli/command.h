@@ -30,6 +30,7 @@ struct Invocation {
 void add_process_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_supervisor_command(CLI::App& parser, std::vector<Command>& commands);
+void add_build_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_run_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_info_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_job_commands(CLI::App& parser, std::vector<Command>& commands);

@@ -10,6 +10,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/job_source.h"
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/logical_graph.h"
 
@@ -22,7 +23,10 @@ constexpr uint64_t kModuleBytesMax = 200u << 20;
 }  // namespace
 
 void add_job_options(CLI::App& parser, JobOptions& options) {
-  parser.add_option("MODULE", options.module, "The job, a shared object")->required();
+  parser
+      .add_option("MODULE", options.module,
+                  "The job: a shared object, or a C++ source that is built first")
+      ->required();
   parser
       .add_option("-p,--parallelism", options.parallelism,
                   "Subtasks of each operator that does not say (default: 1)")
@@ -59,11 +63,15 @@ Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& b
                                 const Configuration& configuration) {
   PreparedJob job;
   const auto files = make_local_file_system();
-  auto bytes = files->read_all(options.module, kModuleBytesMax);
+  std::string path = options.module;
+  if (is_source(path)) {
+    ASSIGN_OR_RETURN(path, module_of_source(path, options.state_directory, *files));
+  }
+  auto bytes = files->read_all(path, kModuleBytesMax);
   if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
   job.module_bytes = *std::move(bytes);
   DlModuleLoader loader(*files);
-  const auto module = loader.load(options.module);
+  const auto module = loader.load(path);
   // Its bytes are wrong, not what the user wrote.
   if (!module.ok()) return failed_precondition(module.status().message());
   ASSIGN_OR_RETURN(const auto built, build_twice(**module, build));

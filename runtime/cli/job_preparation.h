@@ -14,7 +14,8 @@ namespace freshet::cli {
 
 /// What a command line says of a job.
 struct JobOptions {
-  std::string module;
+  std::string module;           // Or the source of one.
+  std::string state_directory;  // Where what was built from a source is kept; empty: the default.
   std::string parallelism = "1";
   std::string mode = "streaming";
   std::vector<std::string> arguments;

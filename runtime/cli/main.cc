@@ -20,15 +20,18 @@ constexpr const char* kExamples = R"(Examples:
   freshet cluster stop
 
   freshet run --local jobs/wordcount.so -- --input README.md --output counts
+  freshet build latency.cc
 
 'freshet COMMAND --help' shows the options of one command.
 Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
-bool takes_job_arguments(const std::string& command) {
-  return command == "run" || command == "info";
+/// What stands behind `--` in this command; nullptr: nothing may.
+const char* behind_separator(const std::string& command) {
+  if (command == "run" || command == "info") return "MODULE -- ARGS";
+  return command == "build" ? "FILE -- FLAGS" : nullptr;
 }
 
-/// Everything behind the first `--` belongs to the job, whatever it looks like.
+/// Everything behind the first `--` belongs to the job (or the compiler), whatever it looks like.
 Invocation split_off_job_arguments(std::vector<std::string>& arguments) {
   Invocation invocation;
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -61,9 +64,13 @@ std::string explain(const CLI::App& parser, const CLI::ParseError& error,
   const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   if (!extras) return error.what();
   std::string message = fmt::format("not expected: {}", fmt::join(parser.remaining(true), " "));
-  if (takes_job_arguments(arguments.front()) && !invocation.has_job_arguments)
-    message += fmt::format("\nArguments of the job go behind '--': freshet {} MODULE -- ARGS",
-                           arguments.front());
+  const char* const behind = behind_separator(arguments.front());
+  if (behind != nullptr && !invocation.has_job_arguments) {
+    const bool build = arguments.front() == "build";
+    message += fmt::format("\n{} go behind '--': freshet {} {}",
+                           build ? "Flags of the compiler" : "Arguments of the job",
+                           arguments.front(), behind);
+  }
   return message;
 }
 
@@ -87,6 +94,7 @@ int run(std::vector<std::string> arguments) {
   std::vector<Command> commands;
   add_run_command(parser, invocation, commands);
   add_info_command(parser, invocation, commands);
+  add_build_command(parser, invocation, commands);
   add_job_commands(parser, commands);
   add_cluster_commands(parser, commands);
   add_config_command(parser, commands);
@@ -100,10 +108,10 @@ int run(std::vector<std::string> arguments) {
   }
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;
-    if (invocation.has_job_arguments && !takes_job_arguments(command.parser->get_name())) {
+    if (invocation.has_job_arguments && behind_separator(command.parser->get_name()) == nullptr) {
       fmt::print(stderr,
-                 "freshet: arguments after '--' belong to a job; only 'freshet run' and 'freshet "
-                 "info' take them\n");
+                 "freshet: arguments after '--' belong to a job or a compiler; only 'freshet run', "
+                 "'freshet info' and 'freshet build' take them\n");
       return kExitUsage;
     }
     return command.run();

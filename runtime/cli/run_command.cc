@@ -154,7 +154,8 @@ int run_on_cluster(const RunOptions& options, const Configuration& configuration
       .value_or(kExitFailed);
 }
 
-int run(const RunOptions& options) {
+int run(RunOptions options) {
+  options.job.state_directory = options.cluster.state_directory;
   const auto given =
       read_settings(options.settings, options.local ? is_read_by_local_job : is_read_by_jobs);
   if (!given.ok()) return report(given.status());
@@ -179,7 +180,7 @@ void add_run_command(CLI::App& parser, const Invocation& invocation,
   auto options = std::make_shared<RunOptions>();
   options->job.arguments = invocation.job_arguments;
   CLI::App* const run_parser =
-      parser.add_subcommand("run", "Run a job module: MODULE [options] -- ARGS of the job");
+      parser.add_subcommand("run", "Run a job: MODULE [options] -- ARGS of the job");
   add_job_options(*run_parser, options->job);
   run_parser->add_flag("-d,--detached", options->detached, "Return once the job was submitted");
   run_parser->add_flag("--local", options->local, "Run the job in this process, without a cluster");
@@ -191,6 +192,7 @@ void add_run_command(CLI::App& parser, const Invocation& invocation,
   run_parser->footer(
       "Examples:\n  freshet run jobs/wordcount.so -p 4 -- --input 'docs/*.txt' --output counts\n"
       "  freshet run --local jobs/wordcount.so -- --input README.md --output counts\n"
+      "  freshet run latency.cc -- --input requests --output latencies\n"
       "'freshet run MODULE -- --help' shows the options of a job.");
   commands.push_back({run_parser, [options] { return run(*options); }});
 }

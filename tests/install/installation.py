@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -21,8 +22,29 @@ def run(command, environment=None, directory=None):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS, check=False)
 
 
+def install(build, prefix):
+    done = run(["cmake", "--install", build, "--prefix", prefix])
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
+
+
 class InstallationTest(unittest.TestCase):
-    """Gives each test a directory that goes with it, and a state directory in it."""
+    """One prefix for all tests, and for each a directory that goes with it and a state directory in it."""
+
+    build = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = pathlib.Path(tempfile.mkdtemp(prefix="freshet-prefix-"))
+        cls.addClassCleanup(shutil.rmtree, cls.home)
+        cls.make_prefix()
+        cls.binary = cls.prefix / "bin" / "freshet"
+
+    @classmethod
+    def make_prefix(cls):
+        """Moved once, so that nothing can depend on where it was made."""
+        install(cls.build, cls.home / "first")
+        cls.prefix = (cls.home / "first").rename(cls.home / "moved")
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="freshet-install-"))
@@ -61,7 +83,7 @@ class InstallationTest(unittest.TestCase):
         return ["--cluster", "installed", "--state-dir", self.state]
 
 
-def install(build, prefix):
-    done = run(["cmake", "--install", build, "--prefix", prefix])
-    if done.returncode != 0:
-        raise SystemExit(done.stdout + done.stderr)
+def main():
+    """NAME_test.py BUILD"""
+    InstallationTest.build = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main(verbosity=2)

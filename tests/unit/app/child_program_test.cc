@@ -1,0 +1,54 @@
+#include "runtime/app/child_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace freshet {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ChildProgramTest, GivesArgumentsAsTheyAre) {
+  const auto outcome =
+      run_child("/bin/echo", {"$HOME", "a  b", "; ls", "'"}, ChildOutput::kCaptured);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_TRUE(outcome->success);
+  EXPECT_EQ(outcome->output, "$HOME a  b ; ls '\n");
+}
+
+TEST(ChildProgramTest, SaysHowItEnded) {
+  const auto failed = run_child("/bin/sh", {"-c", "exit 3"}, ChildOutput::kCaptured);
+  ASSERT_TRUE(failed.ok());
+  EXPECT_FALSE(failed->success);
+  EXPECT_EQ(failed->how, "exit code 3");
+  const auto killed = run_child("/bin/sh", {"-c", "kill -9 $$"}, ChildOutput::kCaptured);
+  ASSERT_TRUE(killed.ok());
+  EXPECT_FALSE(killed->success);
+  EXPECT_EQ(killed->how, "signal 9 (Killed)");
+}
+
+TEST(ChildProgramTest, KeepsTheBeginningOfMuchOutput) {
+  const auto outcome =
+      run_child("/usr/bin/head", {"-c", "1000000", "/dev/zero"}, ChildOutput::kCaptured);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->success);
+  EXPECT_EQ(outcome->output.size(), size_t{64} << 10);
+}
+
+TEST(ChildProgramTest, NamesAProgramThatIsNotThere) {
+  const auto outcome = run_child("/nowhere/program", {}, ChildOutput::kToErrors);
+  EXPECT_THAT(outcome.status().message(), HasSubstr("/nowhere/program"));
+}
+
+TEST(ChildProgramTest, FindsProgramsInPathOnlyWhereFoldersAreAbsolute) {
+  EXPECT_EQ(*find_program("sh", "/nowhere::/bin:/usr/bin"), "/bin/sh");
+  EXPECT_EQ(*find_program("/bin/sh", ""), "/bin/sh");
+  EXPECT_EQ(find_program("sh", "").status().message(), "sh is not in PATH");
+  EXPECT_FALSE(find_program("sh", "bin:.:../../bin").ok());
+  EXPECT_FALSE(find_program("", "/bin").ok());
+  EXPECT_EQ(find_program("/bin", "/").status().message(), "/bin is no program");
+  EXPECT_FALSE(find_program("/etc/passwd", "").ok());
+}
+
+}  // namespace
+}  // namespace freshet
