@@ -13,6 +13,26 @@ TIMEOUT_SECONDS = 120
 LINES = "apple\navocado\nbanana\n"
 COUNTS = ["a 2", "b 1"]
 
+LETTER_H = """inline std::string letter_of(const std::string& line) { return line.substr(0, %s); }
+"""
+# A job of one file and a header.
+JOB = """#include "runtime/api/job.h"
+#include "runtime/connectors/file_sink.h"
+#include "runtime/connectors/text_files.h"
+#include "letter.h"
+
+FRESHET_JOB(letters) {
+  using Count = std::pair<std::string, int64_t>;
+  env.from_source(freshet::text_files(env.paths(env.arguments().list("input", "files to read"))))
+      .map([](const std::string& line) { return Count(letter_of(line), 1); })
+      .key_by(&Count::first)
+      .sum(&Count::second, freshet::Emit::final)
+      .sink_to(freshet::file_sink<Count>(
+          env.path(env.arguments().text("output", "directory to make")),
+          [](const Count& count, std::string& line) { line += count.first + " " + std::to_string(count.second); }));
+}
+"""
+
 
 def run(command, environment=None, directory=None):
     """Ended by its id when it takes too long. A variable that is None is taken away."""
