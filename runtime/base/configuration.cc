@@ -91,7 +91,16 @@ const ConfigKey* find_key(std::string_view name) {
   return found == keys.end() ? nullptr : *found;
 }
 
+constexpr size_t kShownMax = 256;  // Of what somebody gave: it may be a client of the network.
+
+std::string shown(const std::string& text) {
+  return text.size() <= kShownMax ? text : text.substr(0, kShownMax) + "...";
+}
+
 Status unknown_name(const std::string& name) {
+  // Comparing takes as long as the name is long, for each key.
+  if (name.size() > kShownMax)
+    return invalid_argument(fmt::format("no setting is called '{}'", shown(name)));
   const ConfigKey* nearest = nullptr;
   size_t best = name.size() + 1;  // At most a third of its letters may be wrong.
   for (const ConfigKey* key : config_keys()) {
@@ -108,7 +117,7 @@ Status unknown_name(const std::string& name) {
 }
 
 Status bad_value(const ConfigKey& key, const std::string& value, const std::string& wanted) {
-  return invalid_argument(fmt::format("{}: '{}' is not {}", key.name, value, wanted));
+  return invalid_argument(fmt::format("{}: '{}' is not {}", key.name, shown(value), wanted));
 }
 
 }  // namespace
@@ -122,7 +131,7 @@ Status Configuration::set(const std::string& name, std::string value) {
 Status Configuration::set_pair(const std::string& pair) {
   const size_t equals = pair.find('=');
   if (equals == pair.npos || equals == 0)
-    return invalid_argument("'" + pair + "' is not key=value");
+    return invalid_argument("'" + shown(pair) + "' is not key=value");
   return set(pair.substr(0, equals), pair.substr(equals + 1));
 }
 
@@ -149,9 +158,10 @@ Result<int64_t> Configuration::integer(const ConfigKey& key) const {
 Result<double> Configuration::real(const ConfigKey& key) const {
   CHECK(key.allowed.kind == ConfigKind::kReal);
   const std::string value = text(key);
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0' || !std::isfinite(number) || !in_range(key, number)) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || !std::isfinite(number) ||
+      !in_range(key, number)) {
     return bad_value(key, value, allowed_values(key));
   }
   return number;
@@ -174,11 +184,12 @@ Result<Duration> Configuration::duration(const ConfigKey& key) const {
 
 Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
   CHECK(key.allowed.kind == ConfigKind::kBytes);
-  std::string value = text(key);
+  const std::string value = text(key);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  std::string unit(static_cast<const char*>(end));
-  std::erase(unit, ' ');
+  std::string unit = value.substr(static_cast<size_t>(end - value.data()));
+  unit.erase(0, unit.find_first_not_of(' '));
+  unit.erase(unit.find_last_not_of(' ') + 1);
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return std::tolower(c); });
   static const std::map<std::string, int> kShifts = {{"", 0},   {"b", 0},   {"k", 10}, {"kb", 10},

@@ -103,13 +103,43 @@ TEST(ConfigurationTest, ReadsSizesInBinaryUnits) {
   for (const auto& [text, bytes] : {std::pair<std::string, uint64_t>{"512", 512},
                                     {"2kb", 2048},
                                     {"3 MB", 3u << 20},
+                                    {"4  kb ", 4u << 10},
                                     {"1g", 1u << 30}}) {
     ASSERT_TRUE(settings.set("source.file.split-size", text).ok());
     EXPECT_EQ(*settings.bytes(config::kSplitBytes), bytes) << text;
   }
-  for (const std::string text : {"", "kb", "-1", "1 tb", "99999999999g"}) {
+  using namespace std::string_literals;
+  for (const std::string& text :
+       {""s, "kb"s, "-1"s, "1 tb"s, "99999999999g"s, "1 k b"s, "1\tkb"s, "1kb\0"s, "1\0kb"s}) {
     ASSERT_TRUE(settings.set("source.file.split-size", text).ok());
     EXPECT_FALSE(settings.bytes(config::kSplitBytes).ok()) << text;
+  }
+}
+
+TEST(ConfigurationTest, SaysLittleAboutVeryLongTexts) {
+  Configuration settings;
+  const std::string many(1u << 20, 'a');
+  EXPECT_EQ(settings.set(many, "1").message(),
+            "no setting is called '" + many.substr(0, 256) + "...'");
+  EXPECT_LT(settings.set_pair(many).message().size(), 400u);
+  for (const ConfigKey* key : config_keys()) {
+    if (key->allowed.kind == ConfigKind::kText) continue;
+    ASSERT_TRUE(settings.set(std::string(key->name), many).ok());
+    EXPECT_LT(settings.check(*key).message().size(), 600u) << key->name;
+  }
+}
+
+TEST(ConfigurationTest, ReadsNumbersAsTheyStandAndNothingElse) {
+  using namespace std::string_literals;
+  Configuration settings;
+  const std::string name(config::kExponentialMultiplier.name);
+  for (const std::string& text : {"2.5"s, "25e-1"s}) {
+    ASSERT_TRUE(settings.set(name, text).ok());
+    EXPECT_EQ(*settings.real(config::kExponentialMultiplier), 2.5) << text;
+  }
+  for (const std::string& text : {""s, " 2"s, "2 "s, "0x2"s, "2\0"s, "\n2"s, "nan"s, "inf"s}) {
+    ASSERT_TRUE(settings.set(name, text).ok());
+    EXPECT_FALSE(settings.real(config::kExponentialMultiplier).ok()) << text;
   }
 }
 
