@@ -20,17 +20,46 @@ Status damaged(const std::string& line) {
   return data_loss("a cluster's state file has a line that makes no sense: '" + line + "'");
 }
 
-Status parse_process(std::istringstream& words, const std::string& line, ClusterState& state) {
+std::string boot_line(const ClusterState& state) { return fmt::format("boot {}", state.boot); }
+
+std::string supervisor_line(const ClusterState& state) {
+  return fmt::format("supervisor {} {}", state.supervisor.pid, state.supervisor.start_ticks);
+}
+
+std::string process_line(const ClusterProcess& one) {
+  return fmt::format("process {} {} {} {} {} {}", one.name, one.process.pid,
+                     one.process.start_ticks, one.running ? "running" : "dead", one.restarts,
+                     one.address ? one.address->to_string() : "-");
+}
+
+// Each reads one line. What is not as it would be written, down to the last blank, is damaged.
+
+Status parse_boot(const std::string& line, ClusterState& state) {
+  std::string kind;
+  std::istringstream(line) >> kind >> state.boot;
+  return line == boot_line(state) ? Status() : damaged(line);
+}
+
+Status parse_supervisor(const std::string& line, ClusterState& state) {
+  std::string kind;
+  std::istringstream(line) >> kind >> state.supervisor.pid >> state.supervisor.start_ticks;
+  return line == supervisor_line(state) && state.supervisor.pid >= 0 ? Status() : damaged(line);
+}
+
+Status parse_process(const std::string& line, ClusterState& state) {
   ClusterProcess process;
+  std::string kind;
   std::string running;
-  std::string address;
-  words >> process.name >> process.process.pid >> process.process.start_ticks >> running >>
-      process.restarts >> address;
-  if (!words) return damaged(line);
+  std::string address = "-";
+  std::istringstream(line) >> kind >> process.name >> process.process.pid >>
+      process.process.start_ticks >> running >> process.restarts >> address;
   process.running = running == "running";
   if (address != "-") {
-    ASSIGN_OR_RETURN(process.address, Address::parse(address));
+    const auto parsed = Address::parse(address);
+    if (!parsed.ok()) return damaged(line);
+    process.address = *parsed;
   }
+  if (line != process_line(process) || process.process.pid < 0) return damaged(line);
   state.processes.push_back(std::move(process));
   return Status();
 }
@@ -70,36 +99,22 @@ const ClusterProcess* ClusterState::find(std::string_view name) const {
 }
 
 std::string to_text(const ClusterState& state) {
-  std::string text = fmt::format("{}\nboot {}\nsupervisor {} {}\n", kHeader, state.boot,
-                                 state.supervisor.pid, state.supervisor.start_ticks);
-  for (const ClusterProcess& one : state.processes) {
-    text += fmt::format("process {} {} {} {} {} {}\n", one.name, one.process.pid,
-                        one.process.start_ticks, one.running ? "running" : "dead", one.restarts,
-                        one.address ? one.address->to_string() : "-");
-  }
+  std::string text = fmt::format("{}\n{}\n{}\n", kHeader, boot_line(state), supervisor_line(state));
+  for (const ClusterProcess& one : state.processes) text += process_line(one) + "\n";
   return text;
 }
 
 Result<ClusterState> parse_cluster_state(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
-  if (!std::getline(lines, line) || line != kHeader) return damaged(line);
+  const auto next = [&] { return static_cast<bool>(std::getline(lines, line)); };
   ClusterState state;
-  while (std::getline(lines, line)) {
-    std::istringstream words(line);
-    std::string kind;
-    words >> kind;
-    if (kind == "boot") {
-      words >> state.boot;
-    } else if (kind == "supervisor") {
-      words >> state.supervisor.pid >> state.supervisor.start_ticks;
-      if (!words) return damaged(line);
-    } else if (kind == "process") {
-      RETURN_IF_ERROR(parse_process(words, line, state));
-    } else {
-      return damaged(line);
-    }
-  }
+  if (!next() || line != kHeader) return damaged(line);
+  if (!next()) return damaged("");
+  RETURN_IF_ERROR(parse_boot(line, state));
+  if (!next()) return damaged("");
+  RETURN_IF_ERROR(parse_supervisor(line, state));
+  while (next()) RETURN_IF_ERROR(parse_process(line, state));
   return state;
 }
 

@@ -73,6 +73,8 @@ struct ClusterState {
 ///   boot       := "boot" id
 ///   supervisor := "supervisor" pid start_ticks
 ///   process    := "process" name pid start_ticks ("running" | "dead") restarts (address | "-")
+///
+/// Anything else is kDataLoss, with the line: what is read here decides who gets signals.
 std::string to_text(const ClusterState&);
 Result<ClusterState> parse_cluster_state(const std::string& text);
 

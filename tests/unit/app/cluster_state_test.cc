@@ -30,6 +30,22 @@ TEST(ClusterStateTest, RefusesDamagedFilesAndNamesTheLine) {
   }
 }
 
+TEST(ClusterStateTest, TakesNothingThatItWouldWriteOtherwise) {
+  const std::string start = "freshet-cluster 1\nboot b\nsupervisor 1 2\n";
+  ASSERT_TRUE(parse_cluster_state(start).ok());
+  ASSERT_TRUE(parse_cluster_state("freshet-cluster 1\nboot \nsupervisor 0 0\n").ok());
+  for (const std::string& text :
+       {std::string("freshet-cluster 1\n"), std::string("freshet-cluster 1\nboot b\n"),
+        std::string("freshet-cluster 1\nsupervisor 1 2\nboot b\n"),
+        std::string("freshet-cluster 1\nboot b\nsupervisor -1 2\n"),
+        std::string("freshet-cluster 1\nboot b\nsupervisor 99999999999 2\n"), start + "boot c\n",
+        start + "process a 1 2 running -1 -\n", start + "process a -1 2 running 0 -\n",
+        start + "process a 1 2 walking 0 -\n", start + "process a 1 2 dead 0 - more\n",
+        start + "process  a 1 2 dead 0 -\n", start + "process a 1 2 dead 0 h:01\n", start + "\n"}) {
+    EXPECT_EQ(parse_cluster_state(text).status().code(), StatusCode::kDataLoss) << text;
+  }
+}
+
 TEST(ClusterStateTest, SaysThatThereIsNoSuchCluster) {
   MemoryFileSystem files;
   const auto directory = ClusterDirectory::of("/state", "nobody");
