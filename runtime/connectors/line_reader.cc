@@ -23,6 +23,8 @@ TextRange decode_text_range(const std::string& payload) {
   range.begin = decoder.read_varint();
   range.end = decoder.read_varint();
   range.size = decoder.read_varint();
+  if (decoder.remaining() != 0 || range.begin > range.end || range.end > range.size)
+    throw CodecError("a split is no range of a file");
   return range;
 }
 

@@ -18,6 +18,7 @@ struct TextRange {
 };
 
 std::string encode_text_range(const TextRange&);
+/// Throws CodecError for what is no range of a file.
 TextRange decode_text_range(const std::string& payload);
 
 /// Reads the lines that start in a range: so ranges that cover a file give every line exactly once,

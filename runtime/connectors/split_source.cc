@@ -155,6 +155,8 @@ NumberRange decode_range(const std::string& payload) {
   NumberRange range;
   range.first = decoder.read_varint();
   range.last = decoder.read_varint();
+  if (decoder.remaining() != 0 || range.first > range.last)
+    throw CodecError("a split is no range of numbers");
   return range;
 }
 

@@ -103,7 +103,8 @@ struct NumberRange {
   uint64_t last = 0;
 };
 
-/// The payload of sources whose splits are ranges of numbers.
+/// The payload of sources whose splits are ranges of numbers. decode_range() throws CodecError for
+/// what is none.
 std::string encode_range(const NumberRange&);
 NumberRange decode_range(const std::string& payload);
 

@@ -8,6 +8,7 @@
 #include "runtime/connectors/connector_error.h"
 #include "runtime/connectors/data_generator.h"
 #include "runtime/connectors/elements.h"
+#include "runtime/connectors/line_reader.h"
 #include "runtime/connectors/range_batch.h"
 #include "runtime/connectors/rate_limiter.h"
 #include "runtime/connectors/sequence.h"
@@ -81,6 +82,20 @@ TEST(SequenceTest, CutsTheWholeRangeOfNumbersWithoutGap) {
     EXPECT_EQ(range.first, next);
     next = range.last + 1;
   }
+}
+
+TEST(SplitTest, RefusesWhatIsNoRange) {
+  const auto text = [](uint64_t begin, uint64_t end, uint64_t size) {
+    return encode_text_range({"/in", begin, end, size});
+  };
+  EXPECT_EQ(decode_range(encode_range({5, 5})).last, 5u);
+  EXPECT_EQ(decode_text_range(text(0, 0, 0)).path, "/in");
+  for (const std::string& payload :
+       {std::string(), encode_range({6, 5}), encode_range({5, 6}) + "x", text(2, 3, 4)})
+    EXPECT_THROW((void)decode_range(payload), CodecError);
+  for (const std::string& payload :
+       {std::string(), text(3, 2, 4), text(2, 5, 4), text(2, 3, 4) + "x"})
+    EXPECT_THROW((void)decode_text_range(payload), CodecError);
 }
 
 /// Throws at a value.
