@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <cstring>
+#include <utility>
 
 namespace freshet {
 namespace {
@@ -72,10 +73,14 @@ Result<ElfFile> ElfFile::parse(std::string_view bytes) {
     if (segment.p_type != PT_LOAD) continue;
     file.segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz});
   }
+  bool has_symbols = false;
   for (uint16_t i = 0; i < header.e_shnum; i++) {
     Elf64_Shdr section;
     if (!read_entry(bytes, header.e_shoff, header.e_shentsize, i, section)) return damaged();
     if (section.sh_type != SHT_DYNSYM) continue;
+    // Sections may overlap: many of them would make many symbols of few bytes.
+    if (std::exchange(has_symbols, true))
+      return invalid_argument("it is damaged: it has two tables of dynamic symbols");
     Elf64_Shdr text_section;
     std::string_view table, strings;
     if (!read_entry(bytes, header.e_shoff, header.e_shentsize, section.sh_link, text_section) ||

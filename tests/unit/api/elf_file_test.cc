@@ -1,7 +1,9 @@
 #include "runtime/api/elf_file.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 
 #include "runtime/base/file_system.h"
@@ -31,6 +33,20 @@ TEST(ElfFileTest, RefusesWhatIsNoSharedObject) {
   EXPECT_FALSE(ElfFile::parse("\x7f"
                               "ELF")
                    .ok());
+}
+
+TEST(ElfFileTest, RefusesASecondTableOfSymbols) {
+  std::string bytes = module_bytes("test_job_good.so");
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto section_at = [&](uint16_t i) { return header.e_shoff + i * sizeof(Elf64_Shdr); };
+  Elf64_Shdr symbols{};
+  for (uint16_t i = 0; i < header.e_shnum && symbols.sh_type != SHT_DYNSYM; i++)
+    std::memcpy(&symbols, bytes.data() + section_at(i), sizeof symbols);
+  ASSERT_EQ(symbols.sh_type, SHT_DYNSYM);
+  std::memcpy(bytes.data() + section_at(0), &symbols, sizeof symbols);
+  EXPECT_EQ(ElfFile::parse(bytes).status().message(),
+            "it is damaged: it has two tables of dynamic symbols");
 }
 
 TEST(ElfFileTest, SurvivesTruncationAndDamageAnywhereInItsTables) {
