@@ -18,6 +18,13 @@ add_library(freshet_httplib INTERFACE)
 target_compile_definitions(freshet_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(freshet_httplib INTERFACE "${FRESHET_HTTPLIB_LIBRARY}" Threads::Threads)
 
+# Its variant that reads symbol and line tables itself.
+find_path(FRESHET_STACKTRACE_INCLUDE boost/stacktrace.hpp REQUIRED)
+find_library(FRESHET_STACKTRACE_LIBRARY boost_stacktrace_backtrace REQUIRED)
+add_library(freshet_stacktrace INTERFACE)
+target_compile_definitions(freshet_stacktrace INTERFACE BOOST_STACKTRACE_DYN_LINK BOOST_STACKTRACE_USE_BACKTRACE)
+target_link_libraries(freshet_stacktrace INTERFACE "${FRESHET_STACKTRACE_LIBRARY}" ${CMAKE_DL_LIBS})
+
 add_library(freshet_asio INTERFACE)
 target_compile_definitions(freshet_asio INTERFACE ASIO_STANDALONE)
 target_link_libraries(freshet_asio INTERFACE Threads::Threads)

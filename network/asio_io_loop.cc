@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 
 #include "runtime/base/check.h"
+#include "runtime/base/crash_handler.h"
 
 namespace freshet {
 
@@ -68,7 +69,7 @@ void IoLoop::finish_shutdown() {
 
 void IoLoop::run(size_t index) {
   thread_id_.store(std::this_thread::get_id());
-  pthread_setname_np(pthread_self(), fmt::format("net-io-{}", index).substr(0, 15).c_str());
+  begin_thread(fmt::format("net-io-{}", index));
   context().run();
 }
 

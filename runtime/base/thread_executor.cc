@@ -1,8 +1,7 @@
 #include "runtime/base/thread_executor.h"
 
-#include <pthread.h>
-
 #include "runtime/base/check.h"
+#include "runtime/base/crash_handler.h"
 
 namespace freshet {
 
@@ -68,7 +67,7 @@ void ThreadExecutor::stop() {
 }
 
 void ThreadExecutor::run() {
-  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+  begin_thread(name_);
   current_executor = this;
   std::unique_lock lock(mutex_);
   while (true) {
