@@ -1,6 +1,7 @@
 #include "runtime/task/operator_chain.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "runtime/base/check.h"
 #include "runtime/base/configuration.h"
@@ -42,37 +43,37 @@ class OperatorChain::Context final : public OperatorContext {
   std::optional<EpochMillis>& wake_at_;
 };
 
-/// One input of one operator. Notes whose code threw; costs nothing when none does.
+/// One input of one operator. Notes whose code runs; when that throws, the note stays.
 class OperatorChain::Input final : public RecordReceiver {
  public:
-  Input(Operator& receiver, uint32_t input, const std::string& name, std::string& failed_operator)
-      : receiver_(receiver), input_(input), name_(name), failed_operator_(failed_operator) {}
+  Input(Operator& receiver, uint32_t input, const std::string& name, OperatorName& running)
+      : receiver_(receiver), input_(input), name_(name), running_(running) {}
 
   void receive(const void* record, EpochMillis timestamp) override {
-    try {
-      receiver_.process(input_, record, timestamp);
-    } catch (...) {
-      if (failed_operator_.empty()) failed_operator_ = name_;
-      throw;
-    }
+    const std::string* const before = enter();
+    receiver_.process(input_, record, timestamp);
+    running_.store(before, std::memory_order_relaxed);
   }
 
   void receive_batch(RecordBatch& batch) override {
-    try {
-      receiver_.process_batch(input_, batch);
-    } catch (...) {
-      if (failed_operator_.empty()) failed_operator_ = name_;
-      throw;
-    }
+    const std::string* const before = enter();
+    receiver_.process_batch(input_, batch);
+    running_.store(before, std::memory_order_relaxed);
   }
 
   uint32_t input() const { return input_; }
 
  private:
+  const std::string* enter() {
+    const std::string* const before = running_.load(std::memory_order_relaxed);
+    running_.store(&name_, std::memory_order_relaxed);
+    return before;
+  }
+
   Operator& receiver_;
   const uint32_t input_;
   const std::string& name_;
-  std::string& failed_operator_;
+  OperatorName& running_;
 };
 
 /// Gives each record to several, or to nobody.
@@ -97,11 +98,14 @@ struct OperatorChain::Member {
 
 template <class Call>
 auto OperatorChain::guarded(size_t index, Call call) {
-  try {
-    return call();
-  } catch (...) {
-    if (failed_operator_.empty()) failed_operator_ = options_.vertex.operators[index].name;
-    throw;
+  options_.running.store(&options_.vertex.operators[index].name, std::memory_order_relaxed);
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    options_.running.store(nullptr, std::memory_order_relaxed);
+  } else {
+    auto result = call();
+    options_.running.store(nullptr, std::memory_order_relaxed);
+    return result;
   }
 }
 
@@ -175,7 +179,7 @@ OperatorChain::Input& OperatorChain::input_of(size_t index, uint32_t input) {
     if (one->input() == input) return *one;
   }
   member.inputs.push_back(
-      std::make_unique<Input>(*member.code, input, member.chained->name, failed_operator_));
+      std::make_unique<Input>(*member.code, input, member.chained->name, options_.running));
   return *member.inputs.back();
 }
 
@@ -233,9 +237,10 @@ std::vector<CommittableBytes> OperatorChain::prepare_commit() {
 void OperatorChain::close() {
   if (closed_) return;
   closed_ = true;
-  for (const auto& member : members_) {
+  for (size_t i = 0; i < members_.size(); i++) {
+    const auto& member = members_[i];
     try {
-      member->code->close();
+      guarded(i, [&] { member->code->close(); });
     } catch (...) {
       LOG_WARN("operator_threw_in_close", {{"job", options_.attempt.job},
                                            {"attempt", options_.attempt},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,9 +15,11 @@
 namespace freshet {
 
 /// The operators of one task, joined so that what one emits is processed by the next at once. What
-/// user code throws comes out of the functions here; failed_operator() then says whose it was.
+/// user code throws comes out of the functions here; Options::running then says whose it was.
 class OperatorChain {
  public:
+  using OperatorName = std::atomic<const std::string*>;
+
   struct Options {
     AttemptId attempt;
     const JobVertex& vertex;
@@ -24,6 +27,7 @@ class OperatorChain {
     const std::map<std::string, std::string>& settings;
     FileSystem& files;
     Decisions& decisions;
+    OperatorName& running;  // Of the operator whose code runs; null: of none.
   };
 
   /// `writers`: where the outputs that leave the task go, by dataset; they outlive the chain, as do
@@ -61,9 +65,6 @@ class OperatorChain {
 
   uint64_t source_records() const;
 
-  /// Name of the operator whose code threw; empty when none did.
-  const std::string& failed_operator() const { return failed_operator_; }
-
  private:
   class Context;
   class Input;
@@ -86,7 +87,6 @@ class OperatorChain {
   size_t finishing_ = 0;  // The operator whose end it is.
   bool finish_begun_ = false;
   bool closed_ = false;
-  std::string failed_operator_;
 };
 
 }  // namespace freshet

@@ -29,16 +29,6 @@ enum Counter {
   kBackPressured
 };
 
-/// The name of the operator of `vertex` whose output `dataset` is.
-const std::string& emitter_of(const JobVertex& vertex, DatasetId dataset) {
-  for (const ChainedOperator& chained : vertex.operators) {
-    for (const ChainedOutput& output : chained.outputs) {
-      if (!output.chained && output.dataset == dataset) return chained.name;
-    }
-  }
-  return vertex.operators.back().name;
-}
-
 }  // namespace
 
 StreamTask::StreamTask(Options options, Environment environment,
@@ -47,7 +37,9 @@ StreamTask::StreamTask(Options options, Environment environment,
       environment_(std::move(environment)),
       vertex_(options_.graph->vertices.at(options_.attempt.subtask.vertex.value)),
       decisions_(std::move(decisions)),
-      pace_(environment_.clock, kStepTime) {}
+      pace_(environment_.clock, kStepTime) {
+  running_.attempt = options_.attempt;
+}
 
 StreamTask::~StreamTask() {
   if (chain_) chain_->close();
@@ -117,6 +109,7 @@ StepResult StreamTask::step() {
 }
 
 StepResult StreamTask::step_guarded() {
+  const RunningCodeScope scope(&running_);
   try {
     return work();
   } catch (const PermanentFailure& error) {
@@ -224,7 +217,7 @@ Status StreamTask::open_inputs_and_outputs() {
   }
   chain_ = std::make_unique<OperatorChain>(
       OperatorChain::Options{options_.attempt, vertex_, *options_.built, options_.settings,
-                             environment_.files, *decisions_},
+                             environment_.files, *decisions_, running_.name},
       std::move(writers));
   RETURN_IF_ERROR(chain_->open());
   std::vector<uint32_t> producers;
@@ -512,67 +505,6 @@ TaskProgress StreamTask::progress() const {
   progress.idle = Duration(read(kIdleTime));
   progress.back_pressured = Duration(read(kBackPressured));
   return progress;
-}
-
-std::string StreamTask::failed_operator() const {
-  std::string name = chain_ ? chain_->failed_operator() : std::string();
-  return name.empty() ? vertex_.operators.front().name : name;
-}
-
-std::string StreamTask::failed_element() const {
-  if (!element_) {
-    return polling_ ? ", record " + std::to_string(chain_->source_records()) + " of its source"
-                    : "";
-  }
-  const Input& input = inputs_[element_->input];
-  const uint64_t next = position_of(input.gate->positions(), element_->producer).elements;
-  const JobGraph& graph = *options_.graph;
-  const JobEdge& edge = graph.edges[graph.inputs_of(vertex_.id)[element_->input].value];
-  return ", element " + std::to_string(next - 1 - input.reader->read_ahead()) + " of producer " +
-         std::to_string(element_->producer) + " of input " + std::to_string(element_->input) +
-         " ('" + emitter_of(graph.vertices[edge.producer.value], edge.id) + "')";
-}
-
-void StreamTask::fail_by_user(const std::string& what) {
-  if (fail_by_output()) return;
-  // No operator threw: then the element did not get to one.
-  const bool decoding = element_ && chain_->failed_operator().empty();
-  const std::string operator_name = failed_operator();
-  fail(user_error("operator '" + operator_name + "'" + failed_element() +
-                  (decoding ? ": cannot be decoded: " : ": exception: ") + what),
-       operator_name);
-}
-
-bool StreamTask::fail_by_output() {
-  for (size_t i = 0; i < outputs_.size(); i++) {
-    if (!outputs_[i].writer) continue;
-    const Status& status = outputs_[i].partition->status().ok() ? outputs_[i].writer->status()
-                                                                : outputs_[i].partition->status();
-    if (status.ok()) continue;
-    const JobGraph& graph = *options_.graph;
-    const JobEdge& edge = graph.edges[graph.outputs_of(vertex_.id)[i].value];
-    const std::string operator_name = emitter_of(vertex_, edge.id);
-    fail(Status(status.code(), "operator '" + operator_name + "'" + failed_element() +
-                                   ", output to '" +
-                                   graph.vertices[edge.consumer.value].operators.front().name +
-                                   "': " + status.message()),
-         operator_name);
-    return true;
-  }
-  return false;
-}
-
-void StreamTask::fail(Status cause, std::string operator_name) {
-  if ((mail_.load() & kCancel) != 0) {  // That is why, or nobody wants to know.
-    take_mail();
-    return;
-  }
-  if (chain_) chain_->close();
-  TaskStateChange change;
-  change.cause = std::move(cause);
-  change.operator_name = std::move(operator_name);
-  release();
-  move_to(TaskState::kFailed, std::move(change));
 }
 
 void StreamTask::release() {

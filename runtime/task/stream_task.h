@@ -10,6 +10,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/faults.h"
+#include "runtime/base/running_code.h"
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/job_module.h"
@@ -161,6 +162,7 @@ class StreamTask final : public RunnableTask {
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<InputGate*> open_gates_;  // As Offers wants them.
+  RunningCode running_;
   std::unique_ptr<OperatorChain> chain_;
   WatermarkValve valve_{{}};
   bool sent_active_ = true;

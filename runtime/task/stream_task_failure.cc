@@ -1,0 +1,81 @@
+// How a task fails: whose fault it was, and with which element.
+#include "runtime/task/stream_task.h"
+
+namespace freshet {
+
+namespace {
+
+/// The name of the operator of `vertex` whose output `dataset` is.
+const std::string& emitter_of(const JobVertex& vertex, DatasetId dataset) {
+  for (const ChainedOperator& chained : vertex.operators) {
+    for (const ChainedOutput& output : chained.outputs) {
+      if (!output.chained && output.dataset == dataset) return chained.name;
+    }
+  }
+  return vertex.operators.back().name;
+}
+
+}  // namespace
+
+std::string StreamTask::failed_operator() const {
+  const std::string* const name = running_.name.load(std::memory_order_relaxed);
+  return name != nullptr ? *name : vertex_.operators.front().name;
+}
+
+std::string StreamTask::failed_element() const {
+  if (!element_) {
+    return polling_ ? ", record " + std::to_string(chain_->source_records()) + " of its source"
+                    : "";
+  }
+  const Input& input = inputs_[element_->input];
+  const uint64_t next = position_of(input.gate->positions(), element_->producer).elements;
+  const JobGraph& graph = *options_.graph;
+  const JobEdge& edge = graph.edges[graph.inputs_of(vertex_.id)[element_->input].value];
+  return ", element " + std::to_string(next - 1 - input.reader->read_ahead()) + " of producer " +
+         std::to_string(element_->producer) + " of input " + std::to_string(element_->input) +
+         " ('" + emitter_of(graph.vertices[edge.producer.value], edge.id) + "')";
+}
+
+void StreamTask::fail_by_user(const std::string& what) {
+  if (fail_by_output()) return;
+  // No operator threw: then the element did not get to one.
+  const bool decoding = element_ && running_.name.load(std::memory_order_relaxed) == nullptr;
+  const std::string operator_name = failed_operator();
+  fail(user_error("operator '" + operator_name + "'" + failed_element() +
+                  (decoding ? ": cannot be decoded: " : ": exception: ") + what),
+       operator_name);
+}
+
+bool StreamTask::fail_by_output() {
+  for (size_t i = 0; i < outputs_.size(); i++) {
+    if (!outputs_[i].writer) continue;
+    const Status& status = outputs_[i].partition->status().ok() ? outputs_[i].writer->status()
+                                                                : outputs_[i].partition->status();
+    if (status.ok()) continue;
+    const JobGraph& graph = *options_.graph;
+    const JobEdge& edge = graph.edges[graph.outputs_of(vertex_.id)[i].value];
+    const std::string operator_name = emitter_of(vertex_, edge.id);
+    fail(Status(status.code(), "operator '" + operator_name + "'" + failed_element() +
+                                   ", output to '" +
+                                   graph.vertices[edge.consumer.value].operators.front().name +
+                                   "': " + status.message()),
+         operator_name);
+    return true;
+  }
+  return false;
+}
+
+void StreamTask::fail(Status cause, std::string operator_name) {
+  if ((mail_.load() & kCancel) != 0) {  // That is why, or nobody wants to know.
+    take_mail();
+    return;
+  }
+  if (chain_) chain_->close();
+  TaskStateChange change;
+  change.cause = std::move(cause);
+  change.operator_name = std::move(operator_name);
+  release();
+  move_to(TaskState::kFailed, std::move(change));
+}
+
+}  // namespace freshet
