@@ -126,7 +126,8 @@ JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machin
   }
   for (const JobFailure& failure : history.failures()) {
     view.failures.push_back({clock.at(failure.at), std::string(to_string(failure.cause.code())),
-                             failure.cause.message(), failure.task, failure.task_manager});
+                             failure.cause.message(), failure.details, failure.task,
+                             failure.task_manager});
   }
   view.failures_truncated = history.truncated();
   view.graph = std::move(graph);

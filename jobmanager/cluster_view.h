@@ -61,6 +61,7 @@ struct FailureView {
   EpochMillis at = 0;
   std::string kind;  // Of the cause's code: `unavailable`.
   std::string message;
+  std::string details;  // Further lines, each after a line break.
   std::string task;
   std::string task_manager;
 };

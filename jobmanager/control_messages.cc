@@ -126,6 +126,23 @@ ChannelsLostReport read(const proto::ChannelsLost& from) {
   return report;
 }
 
+CrashReport read(const proto::TaskManagerCrashes& from) {
+  const auto bounded = [](const std::string& text) { return text.substr(0, kTextLengthMax); };
+  CrashReport report;
+  report.reason = bounded(from.reason());
+  report.thread = bounded(from.thread());
+  report.code_name = bounded(from.code_name());
+  report.culprit = bounded(from.culprit());
+  report.provoked = from.provoked();
+  if (from.has_job()) report.job = read(from.job());
+  if (from.has_attempt()) report.attempt = read(from.attempt());
+  for (const std::string& frame : from.frames()) {
+    if (report.frames.size() == CrashReport::kFramesMax) break;
+    report.frames.push_back(frame.substr(0, CrashReport::kFrameBytesMax));
+  }
+  return report;
+}
+
 Result<JobSubmission> read(const proto::SubmitJob& from) {
   JobSubmission submission;
   if (!is_plain_text(from.name())) return invalid_argument("the name of the job is not plain text");

@@ -7,6 +7,7 @@
 #include "jobmanager/job_commands.h"
 #include "jobmanager/job_master.h"
 #include "jobmanager/resource_manager.h"
+#include "runtime/base/crash_report.h"
 #include "runtime/base/status.h"
 
 namespace freshet {
@@ -19,6 +20,7 @@ class JobSummary;
 class RegisterTaskManager;
 class StatusProto;
 class SubmitJob;
+class TaskManagerCrashes;
 class TaskProgress;
 class TaskStateChanged;
 class TaskSummary;
@@ -40,6 +42,7 @@ ExecutionProgress read(const proto::TaskProgress&);
 Result<TaskManagerInfo> read(const proto::RegisterTaskManager&);
 Result<TaskStateReport> read(const proto::TaskStateChanged&);
 ChannelsLostReport read(const proto::ChannelsLost&);
+CrashReport read(const proto::TaskManagerCrashes&);
 Result<JobSubmission> read(const proto::SubmitJob&);
 
 /// What all messages of a job share, without an envelope. It never changes.

@@ -17,6 +17,8 @@ struct TaskFailure {
   std::string operator_name;                  // Where user code failed, if it did.
   std::optional<TaskManagerId> task_manager;  // Set when it was lost.
   std::string task_manager_text;              // The same, for people.
+  std::string details;                        // Lines for people, such as a backtrace.
+  bool permanent = false;                     // No restart would help.
 };
 
 /// Subtasks of one vertex.

@@ -77,7 +77,7 @@ void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
   settle();
 }
 
-void JobDispatcher::on_task_manager_lost(TaskManagerId id, const Status& why) {
+void JobDispatcher::on_task_manager_lost(TaskManagerId id, const TaskManagerLoss& loss) {
   resources_.remove(id);
   clean_ups_.on_task_manager_lost(id);
   for (const auto& record : jobs_) {
@@ -87,7 +87,7 @@ void JobDispatcher::on_task_manager_lost(TaskManagerId id, const Status& why) {
       continue;
     }
     record->user_lost |= used;
-    apply(*record, record->master->on_task_manager_lost(mailbox_.now(), id, why));
+    apply(*record, record->master->on_task_manager_lost(mailbox_.now(), id, loss));
   }
   order_clean_ups();
   settle();

@@ -67,7 +67,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   Status cancel(JobId);
 
   void on_task_manager_registered(const TaskManagerInfo&);
-  void on_task_manager_lost(TaskManagerId, const Status& why);
+  void on_task_manager_lost(TaskManagerId, const TaskManagerLoss&);
   void on_task_state(TaskManagerId from, TaskStateReport);
   /// All attempts that a TaskManager runs, of all jobs.
   void on_hosted(TaskManagerId from, const std::vector<AttemptId>& hosted);

@@ -76,9 +76,9 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Status on_register(SessionNumber, const proto::RegisterTaskManager&);
   Status reply_to_register(SessionNumber, TaskManagerId);
   Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
-  void lose(TaskManagerId, const Status& why);
+  void lose(TaskManagerId, const TaskManagerLoss&);
   void unregister(TaskManagerId);
-  void forget(TaskManagerId, const Status& why);
+  void forget(TaskManagerId, const TaskManagerLoss&);
   void schedule_heartbeat_check();
   void check_heartbeats();
 
@@ -172,12 +172,13 @@ void JobManager::Shell::on_closed(SessionNumber session, PeerRole, const Status&
                            : "the connection was lost: " + why.message()));
 }
 
-void JobManager::Shell::lose(TaskManagerId id, const Status& why) {
+void JobManager::Shell::lose(TaskManagerId id, const TaskManagerLoss& loss) {
   if (!links_.contains(id)) return;
   const TaskManagerInfo* info = jobs_->resources().find(id);
-  LOG_WARN("task_manager_lost",
-           {{"task_manager", id}, {"name", info != nullptr ? info->name : ""}, {"cause", why}});
-  forget(id, why);
+  LOG_WARN(
+      "task_manager_lost",
+      {{"task_manager", id}, {"name", info != nullptr ? info->name : ""}, {"cause", loss.why}});
+  forget(id, loss);
 }
 
 void JobManager::Shell::unregister(TaskManagerId id) {
@@ -187,12 +188,12 @@ void JobManager::Shell::unregister(TaskManagerId id) {
   forget(id, unavailable("it was told to stop"));
 }
 
-void JobManager::Shell::forget(TaskManagerId id, const Status& why) {
+void JobManager::Shell::forget(TaskManagerId id, const TaskManagerLoss& loss) {
   const SessionNumber session = links_.at(id).session;
   task_manager_of_.erase(session);
   links_.erase(id);
   server_->close(session);
-  jobs_->on_task_manager_lost(id, why);
+  jobs_->on_task_manager_lost(id, loss);
 }
 
 void JobManager::Shell::send_to_task_manager(TaskManagerId id, std::string message) {
@@ -242,6 +243,9 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
     case proto::Envelope::kJobReleased:
       jobs_->on_job_released(id, control_messages::read(envelope.job_released().job()),
                              envelope.job_released().cleaned_up());
+      return Status();
+    case proto::Envelope::kTaskManagerCrashes:
+      lose(id, control_messages::read(envelope.task_manager_crashes()));
       return Status();
     case proto::Envelope::kUnregisterTaskManager:
       unregister(id);

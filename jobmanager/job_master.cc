@@ -85,37 +85,7 @@ bool JobMaster::all_have_run() const {
          graph_.task_count();
 }
 
-std::string JobMaster::describe_slots() const {
-  std::string there = fmt::format("the cluster has {}", slots_.cluster_slots);
-  if (slots_.cluster_slots >= slots_required_) {
-    there += fmt::format(", of which {} {} free", slots_.cluster_slots_free,
-                         slots_.cluster_slots_free == 1 ? "is" : "are");
-  }
-  return there;
-}
-
-std::string JobMaster::waiting_for() const {
-  if (waits_for_slots()) {
-    return fmt::format("{}, {}", slots_text_, describe_slots());
-  }
-  if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
-    const size_t live = graph_.live_count();
-    return fmt::format("{} task{} to end", live, live == 1 ? "" : "s");
-  }
-  if (state_ == JobState::kRestarting) return "the delay before its restart";
-  if (state_ == JobState::kCommitting && commits_.outstanding() == 0) return "a TaskManager";
-  return "";
-}
-
 // ---- TaskManagers ----
-
-std::string JobMaster::describe(TaskManagerId task_manager) const {
-  const auto it = known_.find(task_manager);
-  if (it == known_.end() || it->second.name.empty()) return to_string(task_manager);
-  const TaskManagerInfo& info = it->second;
-  return fmt::format("{} ({}, {})", info.name, to_string(task_manager),
-                     Address{info.data_host, info.data_port}.to_string());
-}
 
 JobCommands JobMaster::on_task_manager_registered(TimePoint now, const TaskManagerInfo& info) {
   set_now(now);
@@ -127,39 +97,68 @@ JobCommands JobMaster::on_task_manager_registered(TimePoint now, const TaskManag
   return commands;
 }
 
-JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost, const Status& why) {
+JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost,
+                                            const TaskManagerLoss& loss) {
   set_now(now);
   JobCommands commands;
-  const std::string who = describe(lost);
+  TaskFailure failure;
+  failure.task_manager = lost;
+  failure.task_manager_text = describe(lost);
   std::erase(task_managers_, lost);
   known_.erase(lost);
   if (is_terminal(state_)) return commands;
-  std::erase_if(slots_.slots, [&](const Slot& slot) { return slot.task_manager == lost; });
-  const auto tasks = deployed_.extract(lost);
-  TaskFailure failure;
-  failure.cause = unavailable(why.message()).with_context(who + " was lost");
-  failure.task_manager = lost;
-  failure.task_manager_text = who;
-  if (!tasks.empty()) {
-    for (const uint32_t index : tasks.mapped()) {
-      const TaskState state = graph_.at(index).state;
-      if (!is_live(state)) continue;
-      if (state_ == JobState::kCommitting) {
-        graph_.move(index, TaskState::kFinished);  // Its result is in the ledger.
-        continue;
-      }
-      if (state != TaskState::kCanceling) failure.subtasks.push_back(graph_.subtask_at(index));
-      graph_.move(index, TaskState::kFailed);
-    }
-  }
+  blame(loss, &failure);
+  take_away(lost, &failure.subtasks);
   if (state_ == JobState::kCommitting) {
     commits_.on_task_manager_lost(lost);
-    pursue_commit(now, commands);
+    if (!failure.permanent) {
+      pursue_commit(now, commands);
+    } else {
+      note_failure(failure, failure.cause);
+      begin_failing(now, failure.cause, commands);
+    }
     return commands;
   }
   if (!failure.subtasks.empty()) fail(now, failure, commands);
   advance(now, commands);
   return commands;
+}
+
+void JobMaster::blame(const TaskManagerLoss& loss, TaskFailure* failure) {
+  const std::string& who = failure->task_manager_text;
+  failure->cause = unavailable(loss.why.message()).with_context(who + " was lost");
+  if (!loss.crash) return;
+  const CrashReport& crash = *loss.crash;
+  const bool ours = crash.job == id();
+  const bool known = ours && crash.attempt && graph_.contains(crash.attempt->subtask);
+  const std::string task = known ? name_of(crash.attempt->subtask) : "";
+  std::string text = describe_crash(crash, id(), task, who);
+  failure->details = crash_frames_text(crash);
+  if (ours) {
+    failure->operator_name = crash.code_name;
+    failure->permanent = crash_limit_.on_crash(now_, crash);
+  }
+  if (failure->permanent) {
+    text +=
+        fmt::format(" (not restarted: it did so {} times within an hour)", CrashLimit::kCrashesMax);
+  }
+  failure->cause = ours ? user_error(text) : unavailable(text);
+}
+
+void JobMaster::take_away(TaskManagerId lost, std::vector<SubtaskId>* failed) {
+  std::erase_if(slots_.slots, [&](const Slot& slot) { return slot.task_manager == lost; });
+  const auto tasks = deployed_.extract(lost);
+  if (tasks.empty()) return;
+  for (const uint32_t index : tasks.mapped()) {
+    const TaskState state = graph_.at(index).state;
+    if (!is_live(state)) continue;
+    if (state_ == JobState::kCommitting) {
+      graph_.move(index, TaskState::kFinished);  // Its result is in the ledger.
+      continue;
+    }
+    if (state != TaskState::kCanceling) failed->push_back(graph_.subtask_at(index));
+    graph_.move(index, TaskState::kFailed);
+  }
 }
 
 JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
@@ -237,7 +236,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
       graph_.move(index, failed || !canceling ? TaskState::kFailed : TaskState::kCanceled);
       if (!canceling) {
         const Status cause = failed ? report.cause : aborted("was canceled by its TaskManager");
-        fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}, {}}, commands);
+        fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}, {}, {}}, commands);
       }
       advance(now, commands);
       break;
@@ -305,28 +304,6 @@ void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {
   }
 }
 
-uint64_t JobMaster::source_records() const {
-  uint64_t records = 0;
-  for (const JobVertex& vertex : graph_.job_graph().vertices) {
-    for (uint32_t i = 0; !vertex.hidden && i < vertex.parallelism; i++) {
-      records += graph_.at({vertex.id, i}).progress.source_records;
-    }
-  }
-  return records;
-}
-
-std::string JobMaster::name_of(SubtaskId subtask) const {
-  const JobVertex& vertex = graph_.job_graph().vertices[subtask.vertex.value];
-  return fmt::format("{} ({}/{})", vertex.name(), subtask.index + 1, vertex.parallelism);
-}
-
-std::string JobMaster::describe(SubtaskId subtask) const {
-  std::string text = name_of(subtask);
-  const auto it = known_.find(graph_.at(subtask).task_manager);
-  if (it != known_.end() && !it->second.name.empty()) text += " on " + it->second.name;
-  return text;
-}
-
 // ---- States of the job ----
 
 void JobMaster::set_now(TimePoint now) {
@@ -350,7 +327,7 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
                             {"tasks", failure.subtasks.size()},
                             {"operator", failure.operator_name},
                             {"cause", cause_}});
-  if (cause_.code() == StatusCode::kInvalidArgument) {
+  if (failure.permanent || cause_.code() == StatusCode::kInvalidArgument) {
     begin_failing(now, cause_, commands);
     return;
   }
@@ -367,7 +344,7 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
 }
 
 void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
-  JobFailure noted{now_, cause, "", failure.task_manager_text};
+  JobFailure noted{now_, cause, "", failure.task_manager_text, failure.details};
   if (!failure.task_manager && !failure.subtasks.empty()) {
     const SubtaskId subtask = failure.subtasks.front();
     noted.task = name_of(subtask);

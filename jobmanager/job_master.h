@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "jobmanager/commit_ledger.h"
+#include "jobmanager/crash_limit.h"
 #include "jobmanager/execution_graph.h"
 #include "jobmanager/failover.h"
 #include "jobmanager/job_commands.h"
 #include "jobmanager/job_history.h"
 #include "jobmanager/resource_manager.h"
 #include "jobmanager/restart_backoff.h"
+#include "jobmanager/task_manager_loss.h"
 #include "runtime/base/status.h"
 #include "runtime/base/time.h"
 #include "runtime/graph/job_module.h"
@@ -72,8 +74,8 @@ class JobMaster {
   JobCommands start(TimePoint now);
 
   JobCommands on_task_manager_registered(TimePoint now, const TaskManagerInfo&);
-  /// Closed connection or silence: all that it ran is gone, as one failure.
-  JobCommands on_task_manager_lost(TimePoint now, TaskManagerId, const Status& why);
+  /// Closed connection, silence or a crash: all that it ran is gone, as one failure.
+  JobCommands on_task_manager_lost(TimePoint now, TaskManagerId, const TaskManagerLoss&);
   /// All slots of the job, absolute.
   JobCommands on_slots(TimePoint now, const SlotReport&);
 
@@ -142,6 +144,11 @@ class JobMaster {
   void place(const JobVertex&, uint32_t first_slot);
   bool all_have_run() const;
 
+  /// Its slots and tasks are gone. `failed`: those that ran.
+  void take_away(TaskManagerId lost, std::vector<SubtaskId>* failed);
+  /// Who brought it down, as far as it is known.
+  void blame(const TaskManagerLoss&, TaskFailure*);
+
   bool matters(const PendingLoss&) const;
   void fail_for_losses(TimePoint now, JobCommands&);
   void fail(TimePoint now, const TaskFailure&, JobCommands&);
@@ -185,6 +192,7 @@ class JobMaster {
   std::vector<PendingLoss> losses_;  // In the order of their times, at most one per consumer.
   std::map<uint32_t, std::vector<JobCommittable>> committables_;  // By execution.
   CommitLedger commits_;
+  CrashLimit crash_limit_;
 };
 
 }  // namespace freshet

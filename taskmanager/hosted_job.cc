@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/running_code.h"
 
 namespace freshet {
 
@@ -12,9 +13,14 @@ namespace {
 
 using BuiltResult = Result<std::shared_ptr<const BuiltJob>>;
 
-/// Runs user code, or a fault mark; what it throws becomes a status.
+/// Runs user code, or a fault mark; what it throws becomes a status, and a crash names it.
 template <class Call>
-Status caught(Call call) {
+Status caught(const JobId& job, const std::string& name, Call call) {
+  RunningCode code;
+  code.attempt.job = job;
+  code.is_task = false;
+  code.name = &name;
+  const RunningCodeScope scope(&code);
   try {
     return call();
   } catch (const std::exception& error) {
@@ -26,7 +32,7 @@ Status caught(Call call) {
 
 BuiltResult build_and_compare(JobModule& module, const JobInformation& information) {
   std::shared_ptr<const BuiltJob> built;
-  const Status status = caught([&]() -> Status {
+  const Status status = caught(information.id, "builder", [&]() -> Status {
     ASSIGN_OR_RETURN(built, module.build(information.build));
     return Status();
   });
@@ -58,7 +64,7 @@ Status check_vertex(const JobVertex& vertex, const JobId& job, const BuiltJob& b
     const auto factory = built.operator_factory(chained.id);
     if (factory == nullptr)
       return invalid_argument("the module has no operator '" + chained.name + "'");
-    const Status status = caught([&] { return factory->check(job, files); });
+    const Status status = caught(job, chained.name, [&] { return factory->check(job, files); });
     if (status.ok()) continue;
     const std::string where = "operator '" + chained.name + "'";
     if (may_pass_later(status)) return status.with_context(where);
@@ -67,13 +73,13 @@ Status check_vertex(const JobVertex& vertex, const JobId& job, const BuiltJob& b
   return Status();
 }
 
-Status commit_all(const std::vector<CommittableBytes>& committables, const BuiltJob& built,
-                  FileSystem& files, Faults* faults) {
+Status commit_all(const JobId& job, const std::vector<CommittableBytes>& committables,
+                  const BuiltJob& built, FileSystem& files, Faults* faults) {
   for (const CommittableBytes& one : committables) {
     const auto factory = built.operator_factory(one.operator_id);
     if (factory == nullptr)
       return invalid_argument("the module has no operator " + to_string(one.operator_id));
-    const Status status = caught([&]() -> Status {
+    const Status status = caught(job, "committer", [&]() -> Status {
       const auto committer = factory->make_committer();
       if (committer == nullptr)
         return invalid_argument("operator " + to_string(one.operator_id) + " publishes nothing");
@@ -157,8 +163,10 @@ void HostedJob::check(std::set<VertexId> vertices, CheckDone done) {
 void HostedJob::commit(std::vector<CommittableBytes> committables, Done done) {
   run_on_io<Status>(
       "commit",
-      [committables = std::move(committables), built = built_, &files = environment_.files,
-       faults = environment_.faults] { return commit_all(committables, *built, files, faults); },
+      [committables = std::move(committables), id = information_.id, built = built_,
+       &files = environment_.files, faults = environment_.faults] {
+        return commit_all(id, committables, *built, files, faults);
+      },
       std::move(done));
 }
 
@@ -184,7 +192,7 @@ void HostedJob::remove_leftovers(Done done) {
           for (const ChainedOperator& chained : graph->vertices[vertex.value].operators) {
             const auto factory = built == nullptr ? nullptr : built->operator_factory(chained.id);
             if (factory == nullptr) continue;
-            (void)caught([&] {
+            (void)caught(id, chained.name, [&] {
               factory->clean_up(id, files);
               return Status();
             });

@@ -165,10 +165,14 @@ void JobManagerLink::try_again() {
 }
 
 void JobManagerLink::stop(std::function<void()> done) {
-  main_.cancel(timer_);
   proto::Envelope unregistration;
   unregistration.mutable_unregister_task_manager();
-  send(unregistration);
+  end_with(unregistration, std::move(done));
+}
+
+void JobManagerLink::end_with(const proto::Envelope& last, std::function<void()> done) {
+  main_.cancel(timer_);
+  send(last);
   state_ = State::kStopped;
   stopped_ = std::move(done);
   if (channel_) {

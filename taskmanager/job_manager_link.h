@@ -62,6 +62,9 @@ class JobManagerLink final : public MessageChannel::Handler,
   /// is not called any more.
   void stop(std::function<void()> done);
 
+  /// The same with another last word: for ever, because this process ends.
+  void end_with(const proto::Envelope& last, std::function<void()> done);
+
   /// At once. Before the handler or the mailbox goes, if stop() was not done.
   void abandon();
 

@@ -46,6 +46,11 @@ ModuleStore::ModuleStore(std::string directory, BlobFetch::Options fetch,
 ModuleStore::~ModuleStore() {
   for (auto& [hash, entry] : entries_) {
     if (entry.fetch) entry.fetch->cancel();
+    environment_.io.post("remove_module", [&files = environment_.files, path = path_of(hash)] {
+      const Status status = files.remove(path);
+      if (!status.ok() && status.code() != StatusCode::kNotFound)
+        LOG_WARN("module_file_not_removed", {{"status", status}});
+    });
   }
 }
 
@@ -106,15 +111,6 @@ void ModuleStore::end(const std::string& hash, ModuleResult result) {
   std::vector<Done> waiting;
   waiting.swap(entry.waiting);
   for (Done& done : waiting) done(result);
-}
-
-void ModuleStore::remove_file(const std::string& hash) {
-  environment_.io.post("remove_module", [&files = environment_.files, path = path_of(hash)] {
-    const Status status = files.remove(path);
-    if (!status.ok() && status.code() != StatusCode::kNotFound) {
-      LOG_WARN("module_file_not_removed", {{"status", status}});
-    }
-  });
 }
 
 }  // namespace freshet

@@ -14,8 +14,9 @@
 namespace freshet {
 
 /// Job modules by content: fetched once, stored as `<directory>/<hash>.so`, loaded once, never
-/// unloaded. Files and loading are the I/O executor's; everything else belongs to the mailbox'
-/// thread.
+/// unloaded. The files go with the store: while code is loaded, a crash report finds its names
+/// there (and the kernel keeps the bytes anyway). Files and loading are the I/O executor's;
+/// everything else belongs to the mailbox' thread.
 class ModuleStore {
  public:
   struct Environment {
@@ -34,9 +35,6 @@ class ModuleStore {
   /// `done` runs later on the mailbox' thread, or never when the store is destroyed before. A
   /// failure is not remembered.
   void get(const std::string& hash, Done done);
-
-  /// The last job that needed it has gone: the file goes too. Loaded code stays.
-  void remove_file(const std::string& hash);
 
  private:
   struct Shared;

@@ -76,6 +76,8 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
     end_session_if_empty();
   }
 
+  void report_crash(const CrashReport& crash, std::function<void()> done);
+
   /// Nothing calls back any more.
   void abandon() {
     link_->abandon();
@@ -109,7 +111,6 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   Result<HostedJob*> hosted_job(JobInformation information);
   void send_commit_done(const JobId& job, uint64_t commit_id, const Status& status);
   void send_released(const JobId& job, bool cleaned_up);
-  bool module_in_use(const std::string& hash) const;
 
   const Options options_;
   const Environment environment_;
@@ -347,22 +348,12 @@ Status TaskExecutor::Impl::on_release(const proto::ReleaseJob& message) {
   return Status();
 }
 
-bool TaskExecutor::Impl::module_in_use(const std::string& hash) const {
-  const auto uses = [&](const auto& entry) {
-    return entry.second->information().module_hash == hash;
-  };
-  return std::any_of(jobs_.begin(), jobs_.end(), uses) ||
-         std::any_of(releasing_.begin(), releasing_.end(), uses);
-}
-
 void TaskExecutor::Impl::release_if_empty(const JobId& id) {
   const auto found = releasing_.find(id);
   if (found == releasing_.end() || tasks_->hosts_job(id)) return;
   found->second->clean_up([this, id](const Status&) {
     if (releasing_.at(id)->needs_clean_up()) return release_if_empty(id);
     const auto job = releasing_.extract(id).mapped();
-    const std::string& hash = job->information().module_hash;
-    if (!module_in_use(hash)) modules_.remove_file(hash);
     send_released(id, job->cleaned_up());
   });
 }
@@ -375,6 +366,20 @@ void TaskExecutor::Impl::send_released(const JobId& job, bool cleaned_up) {
   link_->send(envelope);
 }
 
+void TaskExecutor::Impl::report_crash(const CrashReport& crash, std::function<void()> done) {
+  proto::Envelope envelope;
+  proto::TaskManagerCrashes* message = envelope.mutable_task_manager_crashes();
+  message->set_reason(crash.reason);
+  message->set_thread(crash.thread);
+  if (crash.job) to_proto(*crash.job, message->mutable_job());
+  if (crash.attempt) to_proto(*crash.attempt, message->mutable_attempt());
+  message->set_code_name(crash.code_name);
+  message->set_provoked(crash.provoked);
+  for (const std::string& frame : crash.frames) message->add_frames(frame);
+  message->set_culprit(crash.culprit);
+  link_->end_with(envelope, std::move(done));
+}
+
 void TaskExecutor::Impl::on_lost(const Status&) {
   session_lost_ = true;
   tasks_->cancel_all();
@@ -384,13 +389,9 @@ void TaskExecutor::Impl::on_lost(const Status&) {
 void TaskExecutor::Impl::end_session_if_empty() {
   if (!session_lost_ && !stopping_) return;
   if (tasks_ && tasks_->size() != 0) return;
-  std::set<std::string> hashes;
-  for (const auto& [id, job] : jobs_) hashes.insert(job->information().module_hash);
-  for (const auto& [id, job] : releasing_) hashes.insert(job->information().module_hash);
   orphans_.merge(jobs_);
   jobs_.clear();
   releasing_.clear();
-  for (const std::string& hash : hashes) modules_.remove_file(hash);
   if (stopping_) {
     if (stopped_) link_->stop(std::exchange(stopped_, nullptr));
     return;
@@ -444,6 +445,10 @@ TaskExecutor::~TaskExecutor() { impl_->abandon(); }
 void TaskExecutor::start() { impl_->start(); }
 
 void TaskExecutor::stop(std::function<void()> done) { impl_->stop(std::move(done)); }
+
+void TaskExecutor::report_crash(const CrashReport& crash, std::function<void()> done) {
+  impl_->report_crash(crash, std::move(done));
+}
 
 bool TaskExecutor::registered() const { return impl_->registered(); }
 

@@ -7,6 +7,7 @@
 
 #include "network/transport.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/crash_report.h"
 #include "runtime/base/executor.h"
 #include "runtime/base/faults.h"
 #include "runtime/base/file_system.h"
@@ -72,6 +73,10 @@ class TaskExecutor {
 
   /// Ends all tasks, then the connection; `done` runs on `main` when nothing is left. Once.
   void stop(std::function<void()> done);
+
+  /// The process is about to end by a crash: tells the JobManager, and nothing else any more;
+  /// `done` runs on `main` when that has left.
+  void report_crash(const CrashReport&, std::function<void()> done);
 
   bool registered() const;
   uint32_t free_slots() const;

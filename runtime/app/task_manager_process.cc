@@ -8,6 +8,7 @@
 #include "runtime/app/fault_gate.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
+#include "runtime/base/crash_handler.h"
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
 
@@ -51,7 +52,7 @@ TaskManagerProcess::TaskManagerProcess()
       files_(make_local_file_system()),
       modules_(std::make_unique<DlModuleLoader>(*files_)) {}
 
-TaskManagerProcess::~TaskManagerProcess() = default;
+TaskManagerProcess::~TaskManagerProcess() { set_crash_listener(nullptr); }
 
 Status TaskManagerProcess::check(const Options& options) {
   RETURN_IF_ERROR(
@@ -84,6 +85,8 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
       process->runner_,
       TaskManagerRunner::start(runner, *process->transport_, *process->clock_, *process->files_,
                                *process->modules_, process->faults_.get()));
+  set_crash_listener(
+      [runner = process->runner_.get()](const CrashReport& crash) { runner->report_crash(crash); });
   LOG_INFO(
       "task_manager_started",
       {{"name", options.name}, {"address", process->data_address().to_string()}, {"slots", slots}});
@@ -91,6 +94,7 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
 }
 
 void TaskManagerProcess::stop() {
+  set_crash_listener(nullptr);
   runner_->stop();
   LOG_INFO("task_manager_stopped");
 }

@@ -17,6 +17,7 @@ namespace freshet {
 namespace {
 
 constexpr int kExitTaskDoesNotEnd = 1;
+constexpr Duration kCrashReportTime = 2s;
 
 size_t cores() {
   cpu_set_t set;
@@ -117,6 +118,16 @@ void TaskManagerRunner::run_on_main(UniqueFunction<void()> function) {
     done.set_value();
   });
   done.get_future().wait();
+}
+
+void TaskManagerRunner::report_crash(const CrashReport& crash) {
+  // Whoever crashed may hold what the main thread waits for.
+  const auto told = std::make_shared<std::promise<void>>();
+  main_.post("report_crash", [this, crash, told] {
+    if (!executor_) return told->set_value();
+    executor_->report_crash(crash, [told] { told->set_value(); });
+  });
+  (void)told->get_future().wait_for(kCrashReportTime);
 }
 
 void TaskManagerRunner::stop() {

@@ -44,6 +44,10 @@ class TaskManagerRunner {
 
   Address data_address() const { return shuffle_->data_address(); }
 
+  /// This process ends by a crash: tells the JobManager, in bounded time. Not on a thread of the
+  /// runner.
+  void report_crash(const CrashReport&);
+
   /// Ends its tasks and waits for them and the threads. Once or not at all.
   void stop();
 

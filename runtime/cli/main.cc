@@ -5,6 +5,7 @@
 #include <optional>
 #include <system_error>
 
+#include "runtime/base/crash_handler.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/version.h"
 #include "runtime/cli/command.h"
@@ -140,5 +141,6 @@ int run_and_flush(std::vector<std::string> arguments) {
 
 int main(int count, char** values) {
   freshet::occupy_closed_standard_streams();
+  freshet::install_crash_handler();
   return freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));
 }

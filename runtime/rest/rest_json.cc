@@ -211,7 +211,7 @@ Json job_exceptions_json(const JobView& job, size_t failures_max) {
     if (entries.size() == failures_max) break;
     Json entry;
     entry["exceptionName"] = failure.kind;
-    entry["stacktrace"] = failure.message;
+    entry["stacktrace"] = failure.message + failure.details;
     entry["timestamp"] = failure.at;
     entry["failureLabels"] = Json::object();
     entry["taskName"] = failure.task.empty() ? Json() : Json(failure.task);

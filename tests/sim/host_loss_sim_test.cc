@@ -55,6 +55,30 @@ TEST_P(HostLossSimTest, OutputThatIsTornIsNotPublished) {
   run.expect_exactly_once();
 }
 
+/// Whoever is started on the host next finds spill files that are short, or back again.
+TEST(HostLossSpillSimTest, SpillFilesThatAreTornAreNobodys) {
+  SimRun run(burst_job(), {.seed = 33, .configuration = patient_configuration()});
+  const auto spills = [](SimProcess& process) {
+    const auto files = process.host().disk.files().files();
+    return std::any_of(files.begin(), files.end(), [](const auto& file) {
+      return file.first.find("/spill/") != std::string::npos && !file.second.empty();
+    });
+  };
+  SimProcess* victim = nullptr;
+  ASSERT_TRUE(run.world().queue().run_until(
+      [&] {
+        for (SimProcess* process : run.cluster().task_managers())
+          victim = spills(*process) ? process : victim;
+        return victim != nullptr;
+      },
+      1min))
+      << run.last_lines();
+  SimHost& host = victim->host();
+  run.cluster().crash_host(*victim, SimCluster::Disk::kComesBack);
+  EXPECT_GT(host.disk.torn(), 0u);
+  run.expect_exactly_once();
+}
+
 INSTANTIATE_TEST_SUITE_P(Disks, HostLossSimTest,
                          testing::Values(SimCluster::Disk::kComesBack, SimCluster::Disk::kIsLost),
                          [](const auto& info) {

@@ -65,7 +65,7 @@ TEST_F(ClusterViewTest, KeepsTheFailuresOfAJobLatestFirst) {
 TEST_F(ClusterViewTest, KeepsNoMoreFailuresThanItMay) {
   JobHistory history;
   for (size_t i = 0; i <= JobHistory::kFailuresMax; ++i)
-    history.note_failure({TimePoint{}, user_error("x"), std::to_string(i), ""});
+    history.note_failure({TimePoint{}, user_error("x"), std::to_string(i), "", ""});
   EXPECT_EQ(history.failures().size(), JobHistory::kFailuresMax);
   EXPECT_EQ(history.failures().front().task, std::to_string(JobHistory::kFailuresMax));
   EXPECT_EQ(history.failures().back().task, "1");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jobmanager/control_messages.h"
 #include "network/local_transport.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
@@ -265,6 +266,26 @@ TEST_F(JobManagerTest, ClosedConnectionOfATaskManagerRestartsItsJobs) {
   EXPECT_TRUE(on_first.check());
   EXPECT_TRUE(again.check());  // The first attempt never ran everywhere.
   EXPECT_EQ(get(*user, id).job().restarts(), 1u);
+}
+
+TEST_F(JobManagerTest, ATaskManagerThatCrashesIsLostWithWhatItSaidOfThat) {
+  auto first = task_manager(1);
+  auto peer = client();
+  const JobId job = submit(*peer);
+  proto::Envelope envelope;
+  proto::TaskManagerCrashes* crash = envelope.mutable_task_manager_crashes();
+  crash->set_reason("SIGSEGV at address 0x0");
+  control_messages::write(job, crash->mutable_job());
+  crash->set_code_name(std::string(1 << 20, 'x') + "\xff");
+  for (int i = 0; i < 1000; ++i) crash->add_frames(std::string(1 << 12, 'f'));
+  first->send(envelope);
+  EXPECT_TRUE(first->closed());
+  const JobFailure& failure = job_manager_->jobs().find(job)->master->history().failures().front();
+  EXPECT_THAT(failure.cause.message(), HasSubstr("brought down tm ("));
+  EXPECT_THAT(failure.cause.message(), HasSubstr("SIGSEGV at address 0x0"));
+  EXPECT_LT(failure.cause.message().size(), 5000u);
+  EXPECT_LT(failure.details.size(), 50u << 10);
+  EXPECT_GT(failure.details.size(), 40u << 10);
 }
 
 TEST_F(JobManagerTest, TheNextTaskManagerCleansUpWhatTheLastOneLeftBeforeItGetsAJob) {

@@ -41,8 +41,8 @@ TEST_P(JobMasterTranscriptTest, SaysTheSameAsBefore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transcripts, JobMasterTranscriptTest,
-                         testing::Values("finishes", "task_manager_lost", "lost_while_committing",
-                                         "commit_not_answered"),
+                         testing::Values("crashes", "finishes", "task_manager_lost",
+                                         "lost_while_committing", "commit_not_answered"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -92,6 +92,16 @@ JobCommands JobScript::dispatch(std::istringstream& words, const std::string& ve
   if (verb == "lose" && words >> id) {
     return job_->on_task_manager_lost(now_, TaskManagerId{id}, unavailable("gone"));
   }
+  if ((verb == "crash" || verb == "provoked") && words >> id) {
+    std::optional<TaskManagerId> from;
+    CrashReport crash;
+    crash.reason = "SIGSEGV at address 0x0";
+    crash.attempt = attempt(rest_of(words), from);
+    crash.job = crash.attempt->job;
+    crash.code_name = "sum";
+    crash.provoked = verb == "provoked";
+    return job_->on_task_manager_lost(now_, TaskManagerId{id}, crash);
+  }
   if (verb == "channels_lost" || verb == "channels_corrupt") {
     std::optional<TaskManagerId> from;
     ChannelsLostReport report;

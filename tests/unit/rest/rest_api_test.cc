@@ -116,12 +116,13 @@ TEST_F(RestApiTest, CancelsAJob) {
 TEST_F(RestApiTest, ShowsTheLatestFailures) {
   EXPECT_THAT(get(job("/exceptions"))["exceptionHistory"]["entries"], IsEmpty());
   cluster_.job_view.failures = {
-      {90'000, "user_error", "count (2/4): no such word", "count (2/4)", "taskmanager-1"},
-      {80'000, "unavailable", "taskmanager-2 was lost", "", "taskmanager-2"}};
+      {90'000, "user_error", "count (2/4): no such word", "\n\tat count()", "count (2/4)",
+       "taskmanager-1"},
+      {80'000, "unavailable", "taskmanager-2 was lost", "", "", "taskmanager-2"}};
   const json history = get(job("/exceptions"))["exceptionHistory"];
   ASSERT_EQ(history["entries"].size(), 2u);
   EXPECT_EQ(history["entries"][0]["exceptionName"], "user_error");
-  EXPECT_EQ(history["entries"][0]["stacktrace"], "count (2/4): no such word");
+  EXPECT_EQ(history["entries"][0]["stacktrace"], "count (2/4): no such word\n\tat count()");
   EXPECT_EQ(history["entries"][0]["taskName"], "count (2/4)");
   EXPECT_EQ(history["entries"][0]["timestamp"], 90'000);
   EXPECT_TRUE(history["entries"][1]["taskName"].is_null());

@@ -19,10 +19,12 @@ using taskmanager_test::JobScript;
 using taskmanager_test::kJob;
 using taskmanager_test::kModule;
 using taskmanager_test::ScriptedJobManager;
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 /// A TaskExecutor and a scripted JobManager in one thread, over the in-process transport and the
 /// real data plane.
@@ -54,16 +56,21 @@ class TaskExecutorTest : public ::testing::Test {
   }
 
   ~TaskExecutorTest() override {
+    destroy();
+    shuffle_->shut_down();
+    main_.run_ready();
+    EXPECT_EQ(shuffle_->free_bytes(), shuffle_->total_bytes());
+    shuffle_.reset();
+  }
+
+  void destroy() {
+    if (!executor_) return;
     bool stopped = false;
     main_.post("stop", [&] { executor_->stop([&] { stopped = true; }); });
     settle();
     EXPECT_TRUE(stopped);
     main_.post("destroy", [&] { executor_.reset(); });
     main_.run_ready();
-    shuffle_->shut_down();
-    main_.run_ready();
-    EXPECT_EQ(shuffle_->free_bytes(), shuffle_->total_bytes());
-    shuffle_.reset();
   }
 
   void settle() { main_.advance(2s); }
@@ -174,6 +181,8 @@ TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
   release();
   EXPECT_TRUE(manager_.received.back().has_job_released());
   EXPECT_THAT(log, ElementsAre("commit result", "clean up"));
+  EXPECT_THAT(files_.files(), ElementsAre(Pair(module_path(), _)));  // The code stays loaded.
+  destroy();
   EXPECT_THAT(files_.files(), IsEmpty());
 }
 
@@ -433,6 +442,31 @@ TEST_F(TaskExecutorTest, ReportsACommitThatFails) {
   EXPECT_THAT(manager_.received.back().commit_done().status().message(), HasSubstr("no space"));
 }
 
+TEST_F(TaskExecutorTest, SaysThatItCrashesAndNothingElseAfterThat) {
+  deploy();
+  CrashReport crash;
+  crash.reason = "SIGSEGV at address 0x0";
+  crash.job = kJob;
+  crash.attempt = attempt_of(1);
+  crash.code_name = "sum \xff";  // Whatever it is, the message arrives.
+  crash.frames = {"count()", "main"};
+  crash.culprit = "count()";
+  bool told = false;
+  main_.post("crash", [&] { executor_->report_crash(crash, [&] { told = true; }); });
+  main_.run_ready();
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(manager_.connected());
+  ASSERT_TRUE(manager_.received.back().has_task_manager_crashes());
+  const proto::TaskManagerCrashes& message = manager_.received.back().task_manager_crashes();
+  EXPECT_EQ(message.reason(), crash.reason);
+  EXPECT_EQ(message.code_name(), crash.code_name);
+  EXPECT_EQ(message.attempt().vertex(), 1u);
+  EXPECT_EQ(message.frames_size(), 2);
+  EXPECT_EQ(message.culprit(), "count()");
+  settle();
+  EXPECT_EQ(manager_.registrations, 1);
+}
+
 TEST_F(TaskExecutorTest, AnswersTheReleaseOfAJobThatItNeverHad) {
   release();
   EXPECT_TRUE(manager_.received.back().has_job_released());
@@ -447,7 +481,7 @@ TEST_F(TaskExecutorTest, CleansUpAJobThatItNeverHadWhenItIsToldTo) {
   EXPECT_THAT(log, ElementsAre("clean up"));
   ASSERT_TRUE(manager_.received.back().has_job_released());
   EXPECT_TRUE(manager_.received.back().job_released().cleaned_up());
-  EXPECT_THAT(files_.files(), IsEmpty());
+  EXPECT_THAT(files_.files(), ElementsAre(Pair(module_path(), _)));
 }
 
 TEST_F(TaskExecutorTest, CleansUpAllOfAJobThatItIsReleasingAlready) {
@@ -463,7 +497,7 @@ TEST_F(TaskExecutorTest, CleansUpAllOfAJobThatItIsReleasingAlready) {
   ASSERT_TRUE(manager_.received.back().has_job_released());
   EXPECT_TRUE(manager_.received.back().job_released().cleaned_up());
   EXPECT_FALSE(log.empty());
-  EXPECT_THAT(files_.files(), IsEmpty());
+  EXPECT_THAT(files_.files(), ElementsAre(Pair(module_path(), _)));
 }
 
 TEST_F(TaskExecutorTest, AnswersAnOrderToCleanUpThatItCannotCarryOut) {
