@@ -8,6 +8,7 @@
 #include "runtime/app/local_state.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/signal_waiter.h"
+#include "runtime/base/crash_handler.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_environment.h"
@@ -76,7 +77,8 @@ Result<JobId> submit(ControlClient& client, const PreparedJob& job) {
 /// a line.
 void show_errors(void* /*context*/, LogLevel level, std::string_view line) {
   const bool error = level == LogLevel::kError && !line.starts_with("job_failed") &&
-                     !line.starts_with("cancellation_timeout");
+                     !line.starts_with("cancellation_timeout") &&
+                     !line.starts_with("process_crashes") && !line.starts_with("crash_frame");
   if (error || line.starts_with("fault_never_fired")) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
   }
@@ -99,6 +101,19 @@ void end_stuck(const Status& why, const std::string& job, const std::string& sta
   leave_local(state_directory);
 }
 
+void show_crash(const CrashReport& crash) {
+  const auto screen = make_error_screen();
+  std::string text = screen->columns() > 0 ? "\r\033[K" : "";
+  if (crash.job) {
+    text += fmt::format("freshet: {}'{}' of the job brings this process down: {}\n",
+                        crash.attempt ? "operator " : "", crash.code_name, crash.summary());
+  } else {
+    text += fmt::format("freshet: this process crashes: {}\n", crash.summary());
+  }
+  for (const std::string& frame : crash.frames) text += "    at " + frame + "\n";
+  screen->write(text);
+}
+
 int run_local(const RunOptions& options, const Configuration& configuration,
               const PreparedJob& job) {
   SignalWaiter signals;
@@ -115,6 +130,10 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   };
   const auto cluster = LocalCluster::start(local);
   if (!cluster.ok()) return fail(cluster.status());
+  set_crash_listener([state = local.state_directory](const CrashReport& crash) {
+    show_crash(crash);
+    static_cast<void>(make_local_file_system()->remove_all(state));
+  });
   ControlClient& client = (*cluster)->client();
   const TimePoint submitted = (*cluster)->clock().now();
   const auto id = submit(client, job);
