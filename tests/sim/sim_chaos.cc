@@ -10,6 +10,7 @@ namespace {
 constexpr Duration kLookAgain = 50ms;
 constexpr Duration kShort = 3s;  // Less than a heartbeat timeout.
 constexpr Duration kLong = 40s;  // More than that.
+constexpr Duration kHeld = 20s;  // More than it takes to give a connection up.
 constexpr Duration kSplit = 5s;
 constexpr Duration kFull = 2500ms;    // Less than all tries to publish take.
 constexpr Duration kStalled = 20s;    // Less than a cancellation may take.
@@ -28,6 +29,7 @@ const std::vector<SimChaos::Kind>& SimChaos::table() {
       {"job_manager_pause", &SimChaos::pause_job_manager},
       {"reset", &SimChaos::reset},
       {"clog", &SimChaos::clog},
+      {"hold", &SimChaos::hold},
       {"split", &SimChaos::split},
       {"host_reboot", &SimChaos::reboot_host},
       {"host_loss", &SimChaos::lose_host},
@@ -110,6 +112,15 @@ bool SimChaos::clog(SimProcess& victim) {
   const SimProcess* const peer = peer_of(victim);
   if (peer != nullptr) cluster_.world().network().clog(victim.id(), peer->id(), up_to(kShort));
   return peer != nullptr;
+}
+
+bool SimChaos::hold(SimProcess& victim) {
+  const SimProcess* const peer = peer_of(victim);
+  if (peer == nullptr) return false;
+  const bool towards = random_->one_in(2);
+  const SimProcessId from = towards ? peer->id() : victim.id();
+  const SimProcessId to = towards ? victim.id() : peer->id();
+  return cluster_.world().network().hold(from, to, up_to(kHeld)) > 0;
 }
 
 bool SimChaos::split(SimProcess& victim) {

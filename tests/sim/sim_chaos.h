@@ -12,7 +12,7 @@ namespace freshet::sim {
 
 /// Breaks things of a cluster at random moments, all of which heal: processes and hosts crash and
 /// are replaced, are paused for less and for more than a heartbeat timeout, connections are reset,
-/// held back and split, disks are full, stand still, or answer errors.
+/// held back, overtaken by newer ones and split, disks are full, stand still, or answer errors.
 class SimChaos {
  public:
   explicit SimChaos(SimCluster& cluster);
@@ -45,6 +45,7 @@ class SimChaos {
   bool pause_job_manager(SimProcess& victim);
   bool reset(SimProcess& victim);
   bool clog(SimProcess& victim);
+  bool hold(SimProcess& victim);
   bool split(SimProcess& victim);
   bool reboot_host(SimProcess& victim);
   bool lose_host(SimProcess& victim);

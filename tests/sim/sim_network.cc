@@ -93,6 +93,9 @@ class SimNetwork::End final : public std::enable_shared_from_this<End> {
   SimProcessId process() const { return owner_.id; }
   bool closed() const { return closed_; }
 
+  /// Nothing is handed on before that; see SimNetwork::hold().
+  void hold_until(TimePoint time) { held_until_ = std::max(held_until_, time); }
+
   /// From now on nothing arrives any more and nobody is told, until come_to_light() resets it.
   void go_dark() { dark_ = true; }
   void come_to_light();
@@ -131,6 +134,7 @@ class SimNetwork::End final : public std::enable_shared_from_this<End> {
   std::deque<Arrival> arrivals_;
   size_t due_ = 0;            // Arrivals whose time came before start().
   TimePoint last_arrival_{};  // Order holds within a connection.
+  TimePoint held_until_{};
   bool sending_ = false;
   bool closed_ = false;
   bool dark_ = false;
@@ -179,6 +183,11 @@ void SimNetwork::End::take_next() {
   if (dead() || arrivals_.empty()) return;
   if (handler_ == nullptr) {
     ++due_;
+    return;
+  }
+  if (state_->queue.now() < held_until_) {
+    owner_.executor->run_at(held_until_, "connection.held",
+                            [self = shared_from_this()] { self->take_next(); });
     return;
   }
   const Arrival arrival = std::move(arrivals_.front());
@@ -431,6 +440,19 @@ void SimNetwork::set_latency(Duration minimum, Duration maximum) {
 void SimNetwork::clog(SimProcessId a, SimProcessId b, Duration duration) {
   TimePoint& until = state_->clogs[pair_of(a, b)];
   until = std::max(until, state_->queue.now() + duration);
+}
+
+size_t SimNetwork::hold(SimProcessId from, SimProcessId to, Duration duration) {
+  size_t count = 0;
+  for (auto& [number, wire] : state_->wires) {
+    for (const auto& [sender, receiver] :
+         {std::pair(wire.near, wire.far), std::pair(wire.far, wire.near)}) {
+      if (sender->process() != from || receiver->process() != to || receiver->closed()) continue;
+      receiver->hold_until(state_->queue.now() + duration);
+      ++count;
+    }
+  }
+  return count;
 }
 
 void SimNetwork::split(SimProcessId a, SimProcessId b) {

@@ -36,6 +36,11 @@ class SimNetwork {
   /// Nothing sent between the two arrives before `duration` has passed; nothing is lost.
   void clog(SimProcessId a, SimProcessId b, Duration duration);
 
+  /// What is under way from one to the other on the connections that they have now, and what is
+  /// sent there meanwhile, arrives after `duration`; connections made later overtake it. The sender
+  /// does not notice, and may have closed long before. Returns how many there are.
+  size_t hold(SimProcessId from, SimProcessId to, Duration duration);
+
   /// Their connections become half-open: bytes are lost and neither is told, also not when the
   /// other closes or dies. New connections time out. After heal() new connections work, and the
   /// old ones are found broken.

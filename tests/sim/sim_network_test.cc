@@ -210,6 +210,26 @@ TEST_F(SimNetworkTest, HoldsBackWhatIsClogged) {
   EXPECT_EQ(pair.at_client->sent, 1);
 }
 
+TEST_F(SimNetworkTest, HeldConnectionIsOvertakenByANewerOneAndStillArrivesWhole) {
+  Pair held = make_pair();
+  held.client->send(outgoing("old"));
+  EXPECT_EQ(world_.network().hold(client_.id(), server_.id(), 10s), 1u);
+  held.server->send(outgoing("the other way"));
+  settle();
+  EXPECT_EQ(held.at_server->received, "");
+  EXPECT_EQ(held.at_client->received, "the other way");
+  EXPECT_EQ(held.at_client->sent, 1);
+  held.client->close();
+  Pair newer = make_pair();
+  newer.client->send(outgoing("new"));
+  settle();
+  EXPECT_EQ(newer.at_server->received, "new");
+  EXPECT_FALSE(held.at_server->closed.has_value());
+  world_.queue().run_until(TimePoint(12s));
+  EXPECT_EQ(held.at_server->received, "old");
+  EXPECT_TRUE(held.at_server->closed.has_value());
+}
+
 TEST_F(SimNetworkTest, LeavesConnectionsHalfOpenWhenSplit) {
   Pair pair = make_pair();
   world_.network().split(client_.id(), server_.id());
