@@ -21,6 +21,7 @@ namespace freshet {
 namespace {
 
 constexpr size_t kTaskManagersMax = 10'000;
+constexpr Duration kRegistrationMemory = 1min;  // Longer than a connection may wait to register.
 
 Status not_expected(PeerRole role) {
   return data_loss(
@@ -63,6 +64,11 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
     std::shared_ptr<TaskManagerOutbox> outbox;
   };
 
+  struct Registration {
+    uint64_t number = 0;
+    TimePoint time;
+  };
+
   Status on_message(SessionNumber, PeerRole, proto::Envelope) override;
   void on_closed(SessionNumber, PeerRole, const Status& why) override;
   void send_to_task_manager(TaskManagerId, std::string message) override;
@@ -74,6 +80,9 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
 
   Status on_task_manager_message(SessionNumber, proto::Envelope&);
   Status on_register(SessionNumber, const proto::RegisterTaskManager&);
+  /// What a TaskManager said on a connection that it gave up may come after its next registration.
+  Status note_registration(TaskManagerId, uint64_t number);
+  void forget_old_registrations();
   Status reply_to_register(SessionNumber, TaskManagerId);
   Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
   void lose(TaskManagerId, const TaskManagerLoss&);
@@ -102,6 +111,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   std::shared_ptr<ClientRequests> clients_;
   std::map<TaskManagerId, Link> links_;
   std::map<SessionNumber, TaskManagerId> task_manager_of_;  // Registered sessions.
+  std::map<TaskManagerId, Registration> registrations_;     // The latest of each.
   UniqueFunction<void(const JobMaster&)> observer_;
 };
 
@@ -260,6 +270,7 @@ Status JobManager::Shell::on_register(SessionNumber session,
   if (task_manager_of_.contains(session)) return data_loss("a TaskManager registers twice");
   ASSIGN_OR_RETURN(const TaskManagerInfo info, control_messages::read(message));
   if (links_.size() >= kTaskManagersMax) return resource_exhausted("too many TaskManagers");
+  RETURN_IF_ERROR(note_registration(info.id, message.number()));
   lose(info.id, unavailable("it registered again"));
   auto outbox = std::make_shared<TaskManagerOutbox>(
       mailbox_, io_,
@@ -280,6 +291,24 @@ Status JobManager::Shell::on_register(SessionNumber session,
   if (!stale.attempts.empty()) send_to_task_manager(info.id, control_messages::encode(stale));
   jobs_->on_task_manager_registered(info);
   return Status();
+}
+
+Status JobManager::Shell::note_registration(TaskManagerId id, uint64_t number) {
+  if (number == 0) return data_loss("a registration without a number");
+  Registration& latest = registrations_[id];
+  if (number <= latest.number) {
+    return failed_precondition(fmt::format("registration {} of {} comes after its registration {}",
+                                           number, to_string(id), latest.number));
+  }
+  latest = {number, mailbox_.now()};
+  return Status();
+}
+
+void JobManager::Shell::forget_old_registrations() {
+  std::erase_if(registrations_, [this](const auto& entry) {
+    return !links_.contains(entry.first) &&
+           mailbox_.now() - entry.second.time > kRegistrationMemory;
+  });
 }
 
 Status JobManager::Shell::reply_to_register(SessionNumber session, TaskManagerId id) {
@@ -337,6 +366,7 @@ void JobManager::Shell::check_heartbeats() {
   for (const TaskManagerId id : silent) {
     lose(id, unavailable("no heartbeat for " + format_duration(heartbeat_timeout_)));
   }
+  forget_old_registrations();
   schedule_heartbeat_check();
 }
 

@@ -117,6 +117,7 @@ void JobManagerLink::register_now() {
   state_ = State::kRegistering;
   proto::Envelope registration;
   handler_.fill_registration(&registration, channel_->local_address());
+  registration.mutable_register_task_manager()->set_number(++registrations_);
   channel_->send(registration.SerializeAsString());
   set_timer(options_.connect_timeout, "registration_timeout", &JobManagerLink::give_up_waiting);
 }

@@ -106,6 +106,7 @@ class JobManagerLink final : public MessageChannel::Handler,
   Duration heartbeat_timeout_{};
   TimePoint last_heard_{};
   uint64_t sequence_ = 0;
+  uint64_t registrations_ = 0;  // Sent.
   std::function<void()> stopped_;
 };
 

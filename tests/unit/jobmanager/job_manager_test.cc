@@ -61,7 +61,7 @@ class JobManagerTest : public testing::Test {
     return peer;
   }
 
-  static proto::Envelope registration(uint64_t id, uint32_t slots = 2) {
+  static proto::Envelope registration(uint64_t id, uint32_t slots = 2, uint64_t number = 1) {
     proto::Envelope envelope;
     auto* message = envelope.mutable_register_task_manager();
     message->set_task_manager(id);
@@ -70,6 +70,7 @@ class JobManagerTest : public testing::Test {
     message->set_data_host("127.0.0.1");
     message->set_data_port(4000 + static_cast<uint32_t>(id));
     message->set_slots(slots);
+    message->set_number(number);
     return envelope;
   }
 
@@ -379,12 +380,35 @@ TEST_F(JobManagerTest, RegistrationUnderTheSameIdReplacesTheConnection) {
   auto old = task_manager(1);
   auto fresh = connect();
   fresh->hello(proto::Hello::TASK_MANAGER);
-  proto::Envelope envelope = registration(1);
+  proto::Envelope envelope = registration(1, 2, 2);
   envelope.mutable_register_task_manager()->add_hosted()->set_vertex(3);
   fresh->send(envelope);
   EXPECT_TRUE(old->closed());
   EXPECT_TRUE(fresh->received(proto::Envelope::kCancelTasks));
   EXPECT_EQ(job_manager_->jobs().resources().slot_count(), 2u);
+}
+
+TEST_F(JobManagerTest, RegistrationThatComesAfterANewerOneIsRefused) {
+  auto old = connect();
+  old->hello(proto::Hello::TASK_MANAGER);
+  auto older = connect();
+  older->hello(proto::Hello::TASK_MANAGER);
+  auto fresh = connect();
+  fresh->hello(proto::Hello::TASK_MANAGER);
+  fresh->send(registration(1, 2, 3));
+  old->send(registration(1, 2, 2));
+  EXPECT_TRUE(old->closed());
+  EXPECT_FALSE(old->received(proto::Envelope::kRegisterReply));
+  EXPECT_FALSE(fresh->closed());
+  EXPECT_EQ(job_manager_->jobs().resources().slot_count(), 2u);
+  fresh->close();
+  older->send(registration(1, 2, 1));  // Nor when the newer one has gone again.
+  EXPECT_TRUE(older->closed());
+  EXPECT_EQ(job_manager_->jobs().resources().slot_count(), 0u);
+  auto next = connect();
+  next->hello(proto::Hello::TASK_MANAGER);
+  next->send(registration(1, 2, 4));
+  EXPECT_TRUE(next->received(proto::Envelope::kRegisterReply));
 }
 
 TEST_F(JobManagerTest, JobWithoutSlotsSaysWhatItNeedsAndFails) {
