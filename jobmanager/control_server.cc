@@ -1,11 +1,10 @@
 #include "jobmanager/control_server.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "jobmanager/control_messages.h"
 #include "runtime/base/log.h"
+#include "runtime/base/peer_version.h"
 #include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
@@ -23,6 +22,10 @@ bool equal_in_constant_time(std::string_view given, std::string_view wanted) {
     difference |= static_cast<uint8_t>(given[i] ^ w);
   }
   return difference == 0;
+}
+
+std::string_view name_of(proto::Hello::Role role) {
+  return role == proto::Hello::TASK_MANAGER ? "a TaskManager" : "a client";
 }
 
 }  // namespace
@@ -88,13 +91,9 @@ Status ControlServer::check_hello(const proto::Hello& hello) const {
   if (!equal_in_constant_time(hello.secret(), options_.secret)) {
     return failed_precondition("security.secret differs from the JobManager's");
   }
-  if (hello.protocol_version() != kProtocolVersion ||
-      hello.library_version() != options_.library_version) {
-    return failed_precondition(fmt::format(
-        "version {} (protocol {}) cannot talk to a JobManager of version {} (protocol {})",
-        hello.library_version(), hello.protocol_version(), options_.library_version,
-        kProtocolVersion));
-  }
+  RETURN_IF_ERROR(
+      check_same_version(name_of(hello.role()), {hello.library_version(), hello.protocol_version()},
+                         "this JobManager", {options_.library_version, kProtocolVersion}));
   if (hello.role() < proto::Hello::TASK_MANAGER || hello.role() > proto::Hello::BLOB_CLIENT) {
     return invalid_argument("a peer of unknown kind");
   }
@@ -107,8 +106,11 @@ void ControlServer::on_hello(Session& session, SessionNumber number,
   const Status status = check_hello(envelope.hello());
   proto::Envelope reply;
   reply.set_request_id(envelope.request_id());
-  control_messages::write(status, reply.mutable_hello_reply()->mutable_status());
-  if (status.ok()) reply.mutable_hello_reply()->set_job_manager_epoch(options_.epoch);
+  proto::HelloReply* const answer = reply.mutable_hello_reply();
+  control_messages::write(status, answer->mutable_status());
+  answer->set_protocol_version(kProtocolVersion);
+  answer->set_library_version(options_.library_version);
+  if (status.ok()) answer->set_job_manager_epoch(options_.epoch);
   session.channel->send(reply.SerializeAsString());
   if (!status.ok()) {
     LOG_WARN("connection_refused",

@@ -64,7 +64,9 @@ void BlobFetch::on_message(const std::shared_ptr<MessageChannel>&, std::string p
     if (!envelope.has_hello_reply())
       return end(data_loss("the JobManager did not answer the greeting"));
     welcomed_ = true;
-    const Status status = from_proto(envelope.hello_reply().status());
+    const proto::HelloReply& reply = envelope.hello_reply();
+    Status status = check_version_of(options_.job_manager, reply, options_.library_version);
+    if (status.ok()) status = from_proto(reply.status());
     if (!status.ok()) end(status);
     return;
   }

@@ -78,38 +78,49 @@ void JobManagerLink::on_message(const std::shared_ptr<MessageChannel>&, std::str
 
 Status JobManagerLink::handle(const proto::Envelope& envelope) {
   last_heard_ = main_.now();
-  if (state_ == State::kGreeting) {
-    if (!envelope.has_hello_reply()) return data_loss("no answer to the greeting");
-    if (Status refused = from_proto(envelope.hello_reply().status()); !refused.ok()) {
-      lose(refused.with_context("the JobManager refuses the connection"));
-      return Status();
-    }
-    state_ = State::kGreeted;
-    main_.cancel(timer_);
-    handler_.on_greeted(envelope.hello_reply().job_manager_epoch());
-    return Status();
-  }
+  if (state_ == State::kGreeting) return handle_greeting(envelope);
   if (state_ == State::kGreeted) return data_loss("a message before the registration");
-  if (state_ == State::kRegistering) {
-    if (!envelope.has_register_reply()) return data_loss("no answer to the registration");
-    const proto::RegisterReply& reply = envelope.register_reply();
-    if (Status refused = from_proto(reply.status()); !refused.ok()) {
-      lose(refused.with_context("the JobManager refuses the registration"));
-      return Status();
-    }
-    heartbeat_interval_ = heartbeat_duration(reply.heartbeat_interval_ms());
-    heartbeat_timeout_ =
-        std::max(heartbeat_interval_ * 2, heartbeat_duration(reply.heartbeat_timeout_ms()));
-    state_ = State::kRegistered;
-    backoff_ = options_.backoff_first;
-    sequence_ = 0;
-    LOG_INFO("registered", {{"job_manager", options_.job_manager.to_string()}});
-    set_timer(heartbeat_interval_, "heartbeat", &JobManagerLink::beat);
-    handler_.on_registered();
-    return Status();
-  }
+  if (state_ == State::kRegistering) return handle_registration(envelope);
   if (envelope.has_heartbeat_reply()) return Status();
   return handler_.on_message(envelope);
+}
+
+Status JobManagerLink::handle_greeting(const proto::Envelope& envelope) {
+  if (!envelope.has_hello_reply()) return data_loss("no answer to the greeting");
+  const proto::HelloReply& reply = envelope.hello_reply();
+  if (Status other = check_version_of(options_.job_manager, reply, options_.library_version);
+      !other.ok()) {
+    wait_at_least_ = options_.version_delay;
+    lose(other);
+    return Status();
+  }
+  if (Status refused = from_proto(reply.status()); !refused.ok()) {
+    lose(refused.with_context("the JobManager refuses the connection"));
+    return Status();
+  }
+  state_ = State::kGreeted;
+  main_.cancel(timer_);
+  handler_.on_greeted(reply.job_manager_epoch());
+  return Status();
+}
+
+Status JobManagerLink::handle_registration(const proto::Envelope& envelope) {
+  if (!envelope.has_register_reply()) return data_loss("no answer to the registration");
+  const proto::RegisterReply& reply = envelope.register_reply();
+  if (Status refused = from_proto(reply.status()); !refused.ok()) {
+    lose(refused.with_context("the JobManager refuses the registration"));
+    return Status();
+  }
+  heartbeat_interval_ = heartbeat_duration(reply.heartbeat_interval_ms());
+  heartbeat_timeout_ =
+      std::max(heartbeat_interval_ * 2, heartbeat_duration(reply.heartbeat_timeout_ms()));
+  state_ = State::kRegistered;
+  backoff_ = options_.backoff_first;
+  sequence_ = 0;
+  LOG_INFO("registered", {{"job_manager", options_.job_manager.to_string()}});
+  set_timer(heartbeat_interval_, "heartbeat", &JobManagerLink::beat);
+  handler_.on_registered();
+  return Status();
 }
 
 void JobManagerLink::register_now() {
@@ -161,7 +172,8 @@ void JobManagerLink::lose(const Status& why) {
 
 void JobManagerLink::try_again() {
   if (state_ != State::kDisconnected) return;
-  set_timer(backoff_, "job_manager_retry", &JobManagerLink::connect);
+  const Duration wait = std::max(backoff_, std::exchange(wait_at_least_, Duration::zero()));
+  set_timer(wait, "job_manager_retry", &JobManagerLink::connect);
   backoff_ = std::min(backoff_ * 2, options_.backoff_max);
 }
 

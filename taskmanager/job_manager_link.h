@@ -47,6 +47,7 @@ class JobManagerLink final : public MessageChannel::Handler,
     Duration connect_timeout = 5s;
     Duration backoff_first = 100ms;
     Duration backoff_max = 5s;
+    Duration version_delay = 30s;  // After one of another version: people must replace one of them.
   };
 
   JobManagerLink(Options, Transport&, Mailbox&, Handler&);
@@ -92,6 +93,8 @@ class JobManagerLink final : public MessageChannel::Handler,
   void give_up_waiting();
   void beat();
   Status handle(const proto::Envelope&);
+  Status handle_greeting(const proto::Envelope&);
+  Status handle_registration(const proto::Envelope&);
   void lose(const Status& why);
 
   const Options options_;
@@ -102,6 +105,7 @@ class JobManagerLink final : public MessageChannel::Handler,
   std::shared_ptr<MessageChannel> channel_;
   TimerId timer_;  // At most one: of the next try, of an answer, or of the next heartbeat.
   Duration backoff_{};
+  Duration wait_at_least_{};  // Before the next try.
   Duration heartbeat_interval_{};
   Duration heartbeat_timeout_{};
   TimePoint last_heard_{};

@@ -7,6 +7,7 @@
 
 #include "network/message_channel.h"
 #include "runtime/base/mailbox.h"
+#include "runtime/base/peer_version.h"
 #include "runtime/base/thread_executor.h"
 #include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
@@ -109,7 +110,11 @@ class ControlClient::Session final : public MessageChannel::Handler {
     });
     if (!reply.ok()) return reply.status();
     if (!reply->has_hello_reply()) return unexpected_answer();
-    return status_of(reply->hello_reply().status());
+    const proto::HelloReply& hello = reply->hello_reply();
+    RETURN_IF_ERROR(check_same_version("the JobManager at " + options_.job_manager.to_string(),
+                                       {hello.library_version(), hello.protocol_version()},
+                                       "this client", {FRESHET_VERSION, kProtocolVersion}));
+    return status_of(hello.status());
   }
 
   /// Sends envelopes of one request; waits for the answer. An error that the JobManager answers is

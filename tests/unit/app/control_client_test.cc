@@ -8,6 +8,7 @@
 #include "network/message_channel.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/thread_executor.h"
+#include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {
@@ -37,6 +38,7 @@ class FakeJobManager final : public MessageChannel::Handler {
   Address address() const { return listener_->address(); }
 
   std::atomic<bool> silent{false};  // Takes requests and never answers.
+  std::atomic<bool> other_version{false};
   std::atomic<bool> refuse{false};  // Answers Hello with an error.
   std::atomic<bool> hang_up{false};
   std::atomic<size_t> blob_bytes{0};
@@ -50,6 +52,8 @@ class FakeJobManager final : public MessageChannel::Handler {
     if (request.has_hello()) {
       EXPECT_EQ(request.hello().role(), proto::Hello::CLIENT);
       auto* status = reply.mutable_hello_reply()->mutable_status();
+      reply.mutable_hello_reply()->set_library_version(other_version ? "9.8.7" : FRESHET_VERSION);
+      reply.mutable_hello_reply()->set_protocol_version(kProtocolVersion);
       if (refuse) {
         status->set_code(static_cast<uint32_t>(StatusCode::kInvalidArgument));
         status->set_message("wrong secret");
@@ -140,6 +144,19 @@ TEST_F(ControlClientTest, IsRefusedWithTheJobManagersWords) {
   const auto client = connect();
   EXPECT_EQ(client.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(client.status().message(), "wrong secret");
+}
+
+TEST_F(ControlClientTest, RefusesAJobManagerOfAnotherVersionAndNamesBoth) {
+  job_manager_.other_version = true;
+  for (const bool it_refuses : {false, true}) {
+    job_manager_.refuse = it_refuses;
+    const auto client = connect();
+    EXPECT_EQ(client.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_NE(client.status().message().find("has version 9.8.7 (protocol 1), this client has "
+                                             "version " FRESHET_VERSION),
+              std::string::npos)
+        << client.status().to_string();
+  }
 }
 
 TEST_F(ControlClientTest, GivesUpWhenNoAnswerComes) {

@@ -18,6 +18,8 @@ namespace freshet {
 namespace {
 
 using testing::HasSubstr;
+using testing::Lt;
+using testing::SizeIs;
 
 const std::string kModule = "not really a shared object";
 
@@ -500,15 +502,25 @@ TEST_F(JobManagerTest, RefusesPeersOfOtherVersionsOrSecrets) {
     const proto::Envelope reply = peer->take_last();
     EXPECT_NE(reply.hello_reply().status().code(), 0u);
     EXPECT_EQ(reply.hello_reply().job_manager_epoch(), 0u);
+    EXPECT_EQ(reply.hello_reply().library_version(), FRESHET_VERSION);
+    EXPECT_EQ(reply.hello_reply().protocol_version(), kProtocolVersion);
     EXPECT_TRUE(peer->closed());
     return reply.hello_reply().status().message();
   };
   EXPECT_THAT(refused([](Peer& p) { p.hello(proto::Hello::CLIENT, "wrong"); }),
               HasSubstr("secret"));
   EXPECT_THAT(refused([](Peer& p) { p.hello(proto::Hello::CLIENT, ""); }), HasSubstr("secret"));
-  EXPECT_THAT(refused([](Peer& p) { p.hello(proto::Hello::CLIENT, "correct", "0.0.9"); }),
-              HasSubstr("0.0.9"));
-  refused([](Peer& p) { p.hello(proto::Hello::CLIENT, "correct", FRESHET_VERSION, 2); });
+  EXPECT_EQ(refused([](Peer& p) { p.hello(proto::Hello::CLIENT, "correct", "0.0.9", 1); }),
+            "a client has version 0.0.9 (protocol 1), this JobManager has version " FRESHET_VERSION
+            " (protocol " +
+                std::to_string(kProtocolVersion) + "); both must be the same");
+  EXPECT_THAT(
+      refused([](Peer& p) { p.hello(proto::Hello::TASK_MANAGER, "correct", FRESHET_VERSION, 99); }),
+      HasSubstr("a TaskManager has version " FRESHET_VERSION " (protocol 99), this"));
+  EXPECT_THAT(refused([](Peer& p) {
+                p.hello(proto::Hello::TASK_MANAGER, "correct", std::string(1 << 20, 'v'));
+              }),
+              SizeIs(Lt(300u)));
   refused([](Peer& p) { p.hello(proto::Hello::UNKNOWN, "correct"); });
   auto good = connect();
   good->hello(proto::Hello::CLIENT, "correct");

@@ -47,7 +47,7 @@ class Peer final : public MessageChannel::Handler {
   }
 
   void hello(proto::Hello::Role role, const std::string& secret = "",
-             const std::string& version = FRESHET_VERSION, uint32_t protocol = 1) {
+             const std::string& version = FRESHET_VERSION, uint32_t protocol = kProtocolVersion) {
     proto::Envelope envelope;
     envelope.mutable_hello()->set_role(role);
     envelope.mutable_hello()->set_secret(secret);

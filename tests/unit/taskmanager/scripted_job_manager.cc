@@ -45,6 +45,11 @@ void ScriptedJobManager::on_message(const std::shared_ptr<MessageChannel>& chann
   if (envelope.has_hello()) {
     to_proto(welcome, reply.mutable_hello_reply()->mutable_status());
     reply.mutable_hello_reply()->set_job_manager_epoch(epoch);
+    const PeerVersion theirs{envelope.hello().library_version(),
+                             envelope.hello().protocol_version()};
+    reply.mutable_hello_reply()->set_library_version(version.value_or(theirs).library);
+    reply.mutable_hello_reply()->set_protocol_version(version.value_or(theirs).protocol);
+    greetings++;
     if (envelope.hello().role() == proto::Hello::TASK_MANAGER) control_ = channel;
   } else if (envelope.has_register_task_manager()) {
     registrations++;

@@ -3,12 +3,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "network/message_channel.h"
 #include "network/transport.h"
 #include "runtime/base/mailbox.h"
+#include "runtime/base/peer_version.h"
 #include "runtime/graph/task_state.h"
 #include "runtime/proto/control.pb.h"
 
@@ -39,6 +41,8 @@ class ScriptedJobManager final : public MessageChannel::Handler {
   bool answer_heartbeats = true;
   Status welcome;
   uint64_t epoch = 1;
+  std::optional<PeerVersion> version;  // That of who comes, if none is set.
+  int greetings = 0;
   std::function<void()> on_registration;
   std::vector<proto::Envelope> received;
   proto::RegisterTaskManager registration;  // The last one.

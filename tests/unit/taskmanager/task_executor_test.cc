@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "network/local_transport.h"
+#include "runtime/base/log.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/task/executor_task_runner.h"
@@ -401,6 +402,43 @@ TEST_F(TaskExecutorTest, GoesOnTryingLaterEachTime) {
   manager_.welcome = Status();
   main_.advance(6s);
   EXPECT_EQ(manager_.registrations, 2);
+}
+
+TEST_F(TaskExecutorTest, TellsAJobManagerOfAnotherVersionFromItsOwnAndTriesItRarely) {
+  for (const bool it_refuses : {false, true}) {
+    SCOPED_TRACE(it_refuses);
+    std::vector<std::string> lines;
+    log_to_sink(
+        [](void* to, LogLevel, std::string_view line) {
+          static_cast<std::vector<std::string>*>(to)->emplace_back(line);
+        },
+        &lines);
+    const int before = manager_.registrations;
+    manager_.version = PeerVersion{"9.8.7", 42};
+    if (it_refuses) manager_.welcome = failed_precondition("go away");
+    manager_.drop();
+    const int greetings = manager_.greetings;
+    main_.advance(100s);
+    EXPECT_EQ(manager_.greetings, greetings + 4);  // At once and then every 30 s.
+    EXPECT_EQ(manager_.registrations, before);
+    EXPECT_THAT(lines,
+                Contains(HasSubstr("has version 9.8.7 (protocol 42), this TaskManager has")));
+    manager_.version.reset();
+    manager_.welcome = Status();
+    main_.advance(31s);
+    EXPECT_EQ(manager_.registrations, before + 1);
+    log_to_sink(nullptr, nullptr);
+  }
+}
+
+TEST_F(TaskExecutorTest, FetchesNoModuleFromAJobManagerOfAnotherVersion) {
+  manager_.version = PeerVersion{"9.8.7", 42};
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_THAT(failed->cause().message(), HasSubstr("has version 9.8.7 (protocol 42)"));
+  EXPECT_EQ(manager_.blobs_sent, 0);
+  manager_.version.reset();
 }
 
 TEST_F(TaskExecutorTest, ClosesTheConnectionAfterABadMessage) {
