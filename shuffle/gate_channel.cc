@@ -136,6 +136,7 @@ bool GateChannel::finish_buffer() {
 
 void GateChannel::drop_current() {
   Buffer done = queue_.pop();
+  note_gone(done);
   if (shared_.viewed == this) {
     shared_.kept_blocks.push_back(std::move(done.block));
     shared_.viewed = nullptr;
@@ -144,15 +145,15 @@ void GateChannel::drop_current() {
 }
 
 void GateChannel::move_to(std::shared_ptr<const GateInbox::Source> source) {
-  source_ = std::move(source);
   discard();
+  source_ = std::move(source);
   verified_hash_ = taken_hash_;
   status_ = Status();
 }
 
 void GateChannel::discard() {
   if (started_) drop_current();
-  (void)queue_.take_all();
+  for (const Buffer& dropped : queue_.take_all()) note_gone(dropped);
   parsed_ = false;
   assembling_ = false;
   assembled_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,20 @@
 #include "shuffle/prefetch.h"
 
 namespace freshet {
+
+/// A number that one thread changes and any may read.
+class SharedCount {
+ public:
+  void add(uint64_t more) { set(get() + more); }
+  void subtract(uint64_t less) { set(get() - less); }
+  void clear() { set(0); }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+
+  std::atomic<uint64_t> value_{0};
+};
 
 /// One channel at the consumer: makes elements of buffers. Elements that are not whole in one
 /// buffer are put together on the heap, and their buffers are done with at once.
@@ -30,6 +45,9 @@ class alignas(64) GateChannel {
     uint32_t freed_bytes = 0;
     uint64_t records = 0;
     uint64_t bytes = 0;
+    // Of all channels, for those who look on from other threads.
+    SharedCount waiting_buffers;
+    SharedCount waiting_bytes;  // Of receive blocks.
   };
 
   /// `source` says from which of the gate's sources it comes; `start` where it begins.
@@ -42,7 +60,11 @@ class alignas(64) GateChannel {
         taken_hash_(start.hash),
         verified_hash_(start.hash) {}
 
-  void push(Buffer buffer) { queue_.push(std::move(buffer)); }
+  void push(Buffer buffer) {
+    shared_.waiting_buffers.add(1);
+    if (!source_->local) shared_.waiting_bytes.add(buffer.charge());
+    queue_.push(std::move(buffer));
+  }
 
   /// Something arrives for it soon.
   [[gnu::always_inline]] void prefetch_state() const { prefetch_bytes(this, kVisitedBytes); }
@@ -90,6 +112,10 @@ class alignas(64) GateChannel {
   bool verify_hash();
   bool finish_buffer();
   void drop_current();
+  void note_gone(const Buffer& buffer) {
+    shared_.waiting_buffers.subtract(1);
+    if (!source_->local) shared_.waiting_bytes.subtract(buffer.charge());
+  }
   Element take_event();
   Element take_assembled();
   void count(ElementKind kind, EpochMillis timestamp, std::string_view payload);

@@ -567,6 +567,15 @@ bool GateInbox::note_floating() {
   return note_arrival();
 }
 
+GateInbox::Load GateInbox::load() const {
+  Load load;
+  MutexLock lock(mutex_);
+  load.buffers = arrivals_.buffers.size();
+  for (const Arrived& arrived : arrivals_.buffers) load.receive_bytes += arrived.buffer.charge();
+  load.floating_lent_bytes = options_.floating_bytes - floating_.free_bytes();
+  return load;
+}
+
 uint64_t GateInbox::floating_free_bytes() const {
   MutexLock lock(mutex_);
   return floating_.free_bytes();

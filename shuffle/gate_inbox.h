@@ -141,6 +141,14 @@ class GateInbox {
   uint64_t floating_free_bytes() const;
   std::map<uint32_t, uint64_t> floating_lent_bytes() const;
 
+  /// On any thread: what the task has not taken, and how much of what floats is lent.
+  struct Load {
+    uint64_t buffers = 0;
+    uint64_t receive_bytes = 0;
+    uint64_t floating_lent_bytes = 0;
+  };
+  Load load() const;
+
   /// Dropped, because an execution of their producer sent them that is not wanted (any more).
   uint64_t frames_of_other_attempts() const;
 

@@ -108,6 +108,16 @@ class InputGate {
   virtual uint64_t records_read() const = 0;
   virtual uint64_t bytes_read() const = 0;
 
+  /// What waits for the task now. Buffers of this process wait at their producer until the task
+  /// takes all that it finds there.
+  struct Load {
+    uint64_t buffers = 0;
+    double pool_usage = 0;      // The part of its receive blocks that holds something.
+    double floating_usage = 0;  // The part of the floating ones that is lent to a channel.
+  };
+  /// On any thread.
+  virtual Load load() const { return {}; }
+
   /// Detaches everywhere and returns all buffers. Before destruction; once; any thread while no
   /// other function runs.
   virtual void release() = 0;

@@ -159,6 +159,11 @@ size_t MemoryShares::waiting() const {
   return waiters_.size();
 }
 
+uint64_t MemoryShares::wanted_bytes() const {
+  MutexLock lock(mutex_);
+  return guaranteed_bytes_ + extra_bytes_max_;
+}
+
 bool MemoryShares::is_empty() const {
   MutexLock lock(mutex_);
   return guaranteed_bytes_ == 0 && extra_bytes_max_ == 0;

@@ -78,6 +78,9 @@ class MemoryShares {
   /// afterwards.
   void wait(std::weak_ptr<const Waiter> waiter);
 
+  /// All that could be used at once: what is guaranteed, and all extra. May be more than there is.
+  uint64_t wanted_bytes() const;
+
   bool is_empty() const;
   /// How many are to be told of the next change, with some that are gone.
   size_t waiting() const;

@@ -121,7 +121,18 @@ void PartitionQueues::add(Channel* channel, Buffer buffer) {
     channel->buffers.back().append(buffer);
   } else {
     channel->buffers.push(std::move(buffer));
+    ++waiting_;
   }
+}
+
+void PartitionQueues::put_first(Channel* channel, Buffer buffer) {
+  channel->buffers.push_front(std::move(buffer));
+  ++waiting_;
+}
+
+Buffer PartitionQueues::pop_first(Channel* channel) {
+  --waiting_;
+  return channel->buffers.pop();
 }
 
 void PartitionQueues::await_drained(const std::vector<Channel*>& channels) {
@@ -193,7 +204,7 @@ Buffer PartitionQueues::take_piece(Channel* channel, uint32_t charge) {
 }
 
 Buffer PartitionQueues::give_away(Channel* channel) {
-  Buffer buffer = channel->buffers.pop();
+  Buffer buffer = pop_first(channel);
   if (channel->awaited && channel->buffers.empty()) [[unlikely]]
     note_drained(channel);
   channel->position = buffer.first_element + buffer.elements_started;
@@ -210,7 +221,7 @@ void PartitionQueues::put_back(Buffer buffer, Channel* channel) {
   const bool nothing_before = !channel->past || channel->past->retained.empty();
   channel->hash = nothing_before ? 0 : channel->past->retained.back().hash;
   channel->inside_element = (buffer.flags & kFrameStartsWithTail) != 0;
-  channel->buffers.push_front(std::move(buffer));
+  put_first(channel, std::move(buffer));
 }
 
 void PartitionQueues::retain(const Buffer& buffer, Channel* channel) {
@@ -264,7 +275,7 @@ Status PartitionQueues::hand_to(const std::shared_ptr<ChannelReader>& reader, Ch
   channel->was_read = true;
   const uint64_t wanted = reader->attachment().next_element(producer());
   if (!channel->is_uncut()) {
-    (void)channel->buffers.pop();
+    (void)pop_first(channel);
     put_back(std::exchange(channel->past->whole, Buffer()), channel);
   }
   while (channel->position > wanted && channel->past && !channel->past->retained.empty()) {
@@ -296,10 +307,10 @@ Status PartitionQueues::skip(Channel* channel, std::vector<Buffer>* dropped) {
     if (channel->buffers.empty()) return Status();
     const Buffer& front = channel->buffers.front();
     if (front.has_start_of(wanted)) {
-      Buffer first = channel->buffers.pop();
+      Buffer first = pop_first(channel);
       channel->make_past().whole = first;
       cut_before(wanted, options_.fixed_record_size, &first);
-      channel->buffers.push_front(std::move(first));
+      put_first(channel, std::move(first));
       channel->position = wanted;
       channel->hash = 0;
       channel->inside_element = false;
@@ -421,6 +432,7 @@ std::vector<uint32_t> PartitionQueues::existing() const {
 
 void PartitionQueues::clear(std::vector<Buffer>* dropped) {
   MutexLock lock(mutex_);
+  waiting_ = 0;
   channels_.for_each([&](uint32_t, Channel& channel) {
     channel.reader = nullptr;
     std::ranges::move(channel.buffers.take_all(), std::back_inserter(*dropped));

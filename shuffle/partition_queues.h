@@ -136,6 +136,12 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   void await_drained(const std::vector<Channel*>& channels);
   void take_drained(std::vector<Channel*>* channels);
 
+  /// That wait in all channels.
+  uint64_t buffers_waiting() const {
+    MutexLock lock(mutex_);
+    return waiting_;
+  }
+
   /// take() comes soon.
   [[gnu::always_inline]] void prefetch() const {
     __builtin_prefetch(this, 1);
@@ -181,6 +187,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
  private:
   void add(Channel* channel, Buffer buffer) REQUIRES(mutex_);
+  void put_first(Channel* channel, Buffer buffer) REQUIRES(mutex_);
+  Buffer pop_first(Channel* channel) REQUIRES(mutex_);
   /// Charge of the piece of the first buffer for which `credit_bytes` are enough; 0: none.
   uint32_t fitting_charge(const Channel& channel, uint64_t credit_bytes) const REQUIRES(mutex_);
   uint32_t least_charge(const Channel& channel) const REQUIRES(mutex_);
@@ -215,6 +223,7 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   SparseArray<Channel> channels_ GUARDED_BY(mutex_);
   std::vector<Channel*> drained_ GUARDED_BY(mutex_);  // Those that were awaited.
   uint64_t retained_bytes_ GUARDED_BY(mutex_) = 0;
+  uint64_t waiting_ GUARDED_BY(mutex_) = 0;  // Buffers in all channels.
   bool ended_ GUARDED_BY(mutex_) = false;
 };
 

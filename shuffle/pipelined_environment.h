@@ -90,6 +90,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   Result<std::unique_ptr<Reservation>> reserve(const JobId& job, uint64_t bytes) override;
   uint64_t free_bytes() const override { return pool_->free_bytes(); }
   uint64_t total_bytes() const override { return pool_->total_bytes(); }
+  uint64_t wanted_bytes() const override { return shares_->wanted_bytes(); }
   void shut_down() override;
 
  private:

@@ -263,6 +263,8 @@ void GateReader::drop_all() {
   turns_.clear();
   channels_ = SparseArray<GateChannel>(options_.producers_end);
   shared_.kept_blocks.clear();
+  shared_.waiting_buffers.clear();
+  shared_.waiting_bytes.clear();
   credits_.clear();
 }
 
@@ -407,6 +409,19 @@ void PipelinedGate::return_credit(std::vector<CreditReturn> credits) {
 
 void PipelinedGate::refuse(const GateInbox::Source& source, const Status& cause) {
   if (const Remote& remote = ways_[source.index].remote; remote.peer) remote.peer->refuse(cause);
+}
+
+InputGate::Load PipelinedGate::load() const {
+  const auto part = [](uint64_t of, uint64_t all) {
+    return all == 0 ? 0 : static_cast<double>(of) / static_cast<double>(all);
+  };
+  const GateInbox::Load inbox = inbox_->load();
+  const ReceiveMemory& receive = context_.receive;
+  Load load;
+  load.buffers = inbox.buffers + reader_->waiting_buffers();
+  load.pool_usage = part(inbox.receive_bytes + reader_->waiting_bytes(), receive.reserved_bytes);
+  load.floating_usage = part(inbox.floating_lent_bytes, receive.floating_bytes);
+  return load;
 }
 
 void PipelinedGate::release() {

@@ -47,6 +47,9 @@ class GateReader {
   void move_to(const std::shared_ptr<const GateInbox::Source>& source);
   uint64_t records() const { return shared_.records; }
   uint64_t bytes() const { return shared_.bytes; }
+  /// On any thread.
+  uint64_t waiting_buffers() const { return shared_.waiting_buffers.get(); }
+  uint64_t waiting_bytes() const { return shared_.waiting_bytes.get(); }
   void drop_all();
 
  private:
@@ -143,6 +146,7 @@ class PipelinedGate final : public InputGate {
   std::vector<ChannelPosition> positions() const override { return reader_->positions(); }
   uint64_t records_read() const override { return reader_->records(); }
   uint64_t bytes_read() const override { return reader_->bytes(); }
+  Load load() const override;
   Status reattach(const Move& move) override;
   void release() override;
 

@@ -191,6 +191,7 @@ bool PipelinedPartition::must_spill() const {
 
 void PipelinedPartition::push(std::vector<PartitionQueues::Pushed>* buffers) {
   if (to_all_) fan_out(buffers);
+  buffers_written_ += buffers->size();
   queues_->push(buffers, &calls_);
   tell(calls_);
   calls_.clear();

@@ -54,6 +54,13 @@ class PipelinedPartition final : public ResultPartition {
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return shared_.records * copies(); }
   uint64_t bytes_written() const override { return shared_.bytes * copies(); }
+  uint64_t buffers_written() const override { return buffers_written_; }
+  double pool_usage() const override {
+    const uint64_t budget = account_->budget_bytes();
+    return budget == 0 ? 0
+                       : static_cast<double>(account_->held_bytes()) / static_cast<double>(budget);
+  }
+  uint64_t buffers_waiting() const override { return queues_->buffers_waiting(); }
   void release() override;
 
   /// What it holds of which budget.
@@ -94,6 +101,7 @@ class PipelinedPartition final : public ResultPartition {
   SparseArray<ChannelWriter> channels_;
   FlushLists flush_lists_{channels_, *queues_};
   std::vector<ReaderCall> calls_;
+  uint64_t buffers_written_ = 0;
   bool to_all_ = false;
   std::vector<PartitionQueues::Channel*> all_;         // By subpartition; when written to all.
   std::vector<PartitionQueues::Pushed> to_be_copied_;  // Empty but inside fan_out().

@@ -129,6 +129,13 @@ class ResultPartition : public RecordOutput {
   /// To all consumers, in buffers that are closed; bytes with the headers of records.
   virtual uint64_t records_written() const = 0;
   virtual uint64_t bytes_written() const = 0;
+  /// Handed over to consumers, not to a file.
+  virtual uint64_t buffers_written() const { return 0; }
+
+  /// On any thread: of what it may hold of the pool the part that it holds; with overdraft above 1.
+  virtual double pool_usage() const { return 0; }
+  /// On any thread: handed over and not taken by consumers.
+  virtual uint64_t buffers_waiting() const { return 0; }
 
   /// Drops what was not taken and detaches all consumers. Before destruction; once; any thread
   /// while no other function runs.

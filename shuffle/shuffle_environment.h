@@ -74,6 +74,8 @@ class ShuffleEnvironment {
   /// Segments that nobody holds, and all there are.
   virtual uint64_t free_bytes() const = 0;
   virtual uint64_t total_bytes() const = 0;
+  /// What all partitions and gates could use at once; may be more than there is.
+  virtual uint64_t wanted_bytes() const = 0;
 
   /// Closes the port and all connections; gates and partitions become disconnected. Before
   /// destruction.

@@ -18,17 +18,6 @@ constexpr uint32_t kElementsPerStep = 32768;
 constexpr Duration kStepTime = 2ms;
 constexpr std::chrono::milliseconds kTimerMax = 1s;  // A clock that goes back is seen after it.
 
-enum Counter {
-  kRecordsIn,
-  kRecordsOut,
-  kBytesIn,
-  kBytesOut,
-  kSourceRecords,
-  kBusy,
-  kIdleTime,
-  kBackPressured
-};
-
 }  // namespace
 
 StreamTask::StreamTask(Options options, Environment environment,
@@ -89,22 +78,22 @@ std::optional<Duration> StreamTask::flush_interval() const {
 StepResult StreamTask::step() {
   if (is_terminal(state_)) return StepResult::kFinished;
   const TimePoint begin = known_begin() ? *known_begin() : environment_.clock.now();
-  if (!started_) last_end_ = begin;
-  started_ = true;
-  // Whoever has work and waits for a worker is busy, unless all of it is to pay back.
-  const Counter waited_for = last_blocked_ ? kBackPressured : last_worked_ ? kBusy : kIdleTime;
-  add_time(waited_for, begin - last_end_);
+  times_.begin_step(begin);
   last_blocked_ = took_nothing_ = false;
   pace_.begin_step(begin);
   const StepResult result = step_guarded();
   count_elements();
-  last_end_ = environment_.clock.now();
+  const TimePoint end = environment_.clock.now();
   const Duration waited = take_waited();
-  pace_.end_step(last_end_ - waited);
-  set_end(last_end_);
-  add_time(took_nothing_ ? kBackPressured : kBusy, last_end_ - begin - waited);
-  if (waited != Duration{}) add_time(kBackPressured, waited);
-  last_worked_ = result == StepResult::kWorked;
+  pace_.end_step(end - waited);
+  set_end(end);
+  using Kind = TaskTimes::Kind;
+  // Whoever has work and waits for a worker is busy, unless all of it is to pay back.
+  const Kind next = result == StepResult::kFinished ? Kind::kNone
+                    : last_blocked_                 ? Kind::kBackPressured
+                    : result == StepResult::kWorked ? Kind::kBusy
+                                                    : Kind::kIdle;
+  times_.end_step(end, took_nothing_ ? Kind::kBackPressured : Kind::kBusy, waited, next);
   return result;
 }
 
@@ -471,40 +460,6 @@ void StreamTask::end_step_outside() {
   }
   flush_due_ = false;
   wants_flush_.store(wants_flush, std::memory_order_relaxed);
-}
-
-void StreamTask::count_elements() {
-  if (released_) return;
-  uint64_t records_in = 0, records_out = 0, bytes_in = 0, bytes_out = 0;
-  for (const Input& input : inputs_) {
-    records_in += input.gate->records_read();
-    bytes_in += input.gate->bytes_read();
-  }
-  for (const Output& output : outputs_) {
-    records_out += output.partition->records_written();
-    bytes_out += output.partition->bytes_written();
-  }
-  counters_[kRecordsIn].store(records_in, std::memory_order_relaxed);
-  counters_[kBytesIn].store(bytes_in, std::memory_order_relaxed);
-  counters_[kRecordsOut].store(records_out, std::memory_order_relaxed);
-  counters_[kBytesOut].store(bytes_out, std::memory_order_relaxed);
-  if (chain_) counters_[kSourceRecords].store(chain_->source_records(), std::memory_order_relaxed);
-}
-
-TaskProgress StreamTask::progress() const {
-  const auto read = [this](Counter counter) {
-    return counters_[counter].load(std::memory_order_relaxed);
-  };
-  TaskProgress progress;
-  progress.records_in = read(kRecordsIn);
-  progress.records_out = read(kRecordsOut);
-  progress.bytes_in = read(kBytesIn);
-  progress.bytes_out = read(kBytesOut);
-  progress.source_records = read(kSourceRecords);
-  progress.busy = Duration(read(kBusy));
-  progress.idle = Duration(read(kIdleTime));
-  progress.back_pressured = Duration(read(kBackPressured));
-  return progress;
 }
 
 void StreamTask::release() {

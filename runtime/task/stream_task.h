@@ -21,6 +21,7 @@
 #include "runtime/task/runnable_task.h"
 #include "runtime/task/step_pace.h"
 #include "runtime/task/task_progress.h"
+#include "runtime/task/task_times.h"
 #include "runtime/task/watermark_valve.h"
 
 namespace freshet {
@@ -77,13 +78,24 @@ class StreamTask final : public RunnableTask {
   /// output.
   std::optional<Duration> flush_interval() const;
 
-  /// As of the last step. On any thread.
+  /// Counts as of the last step, times as of now. On any thread.
   TaskProgress progress() const;
+  /// On any thread, once it is connected.
+  TaskLoad load() const;
 
   const AttemptId& attempt() const { return options_.attempt; }
 
  private:
   enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4, kTimer = 8 };
+  enum Counter {
+    kRecordsIn,
+    kRecordsOut,
+    kBytesIn,
+    kBytesOut,
+    kBuffersOut,
+    kSourceRecords,
+    kCounters
+  };
   enum class Phase : uint8_t { kProcess, kFinish, kDrain };  // Of kRunning.
 
   struct Input {
@@ -108,9 +120,6 @@ class StreamTask final : public RunnableTask {
     }
   };
 
-  void add_time(size_t counter, Duration time) {
-    counters_[counter].fetch_add(time.count(), std::memory_order_relaxed);
-  }
   /// For the disk, since the last call.
   Duration take_waited() {
     Duration all{};
@@ -187,13 +196,10 @@ class StreamTask final : public RunnableTask {
   bool flush_due_ = false;              // At the end of this step.
   std::atomic<bool> cancelled_{false};  // Also asked within an element.
 
-  // Time: the end of the last step, and what the task waited for from then on.
   StepPace pace_;
-  TimePoint last_end_{};
   bool last_blocked_ = false;
-  bool last_worked_ = false;
-  bool started_ = false;
-  std::array<std::atomic<uint64_t>, 8> counters_{};
+  TaskTimes times_;
+  std::array<std::atomic<uint64_t>, kCounters> counters_{};
 };
 
 }  // namespace freshet

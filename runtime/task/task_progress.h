@@ -18,11 +18,22 @@ struct TaskProgress {
   uint64_t records_out = 0;
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
+  uint64_t buffers_out = 0;
   uint64_t source_records = 0;  // Of a source's reader: what it has emitted.
-  // Together the time from the begin of the first step to the end of the last one.
+  // Together the time since the begin of the first step.
   Duration busy{};  // In a step, or with more to do and no worker free.
   Duration idle{};
   Duration back_pressured{};  // Something to do, but no space in an output.
+};
+
+/// How full a task's buffers are now. Of several gates or partitions the fullest.
+struct TaskLoad {
+  uint64_t input_queue_length = 0;   // Buffers.
+  uint64_t output_queue_length = 0;  // Buffers.
+  double in_pool_usage = 0;
+  double floating_usage = 0;  // Of the receive blocks that are not of one channel.
+  double out_pool_usage = 0;
+  bool back_pressured = false;
 };
 
 /// What a task says of itself when its state changes.

@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include "runtime/task/stream_task.h"
+
+// What a task tells of itself to those who look on from other threads.
+
+namespace freshet {
+
+void StreamTask::count_elements() {
+  if (released_) return;
+  uint64_t records_in = 0, records_out = 0, bytes_in = 0, bytes_out = 0, buffers_out = 0;
+  for (const Input& input : inputs_) {
+    records_in += input.gate->records_read();
+    bytes_in += input.gate->bytes_read();
+  }
+  for (const Output& output : outputs_) {
+    records_out += output.partition->records_written();
+    bytes_out += output.partition->bytes_written();
+    buffers_out += output.partition->buffers_written();
+  }
+  counters_[kRecordsIn].store(records_in, std::memory_order_relaxed);
+  counters_[kBytesIn].store(bytes_in, std::memory_order_relaxed);
+  counters_[kRecordsOut].store(records_out, std::memory_order_relaxed);
+  counters_[kBytesOut].store(bytes_out, std::memory_order_relaxed);
+  counters_[kBuffersOut].store(buffers_out, std::memory_order_relaxed);
+  if (chain_) counters_[kSourceRecords].store(chain_->source_records(), std::memory_order_relaxed);
+}
+
+TaskProgress StreamTask::progress() const {
+  const auto read = [this](Counter counter) {
+    return counters_[counter].load(std::memory_order_relaxed);
+  };
+  TaskProgress progress;
+  progress.records_in = read(kRecordsIn);
+  progress.records_out = read(kRecordsOut);
+  progress.bytes_in = read(kBytesIn);
+  progress.bytes_out = read(kBytesOut);
+  progress.buffers_out = read(kBuffersOut);
+  progress.source_records = read(kSourceRecords);
+  const TaskTimes::Times times = times_.read(environment_.clock.now());
+  progress.busy = times.busy;
+  progress.idle = times.idle;
+  progress.back_pressured = times.back_pressured;
+  return progress;
+}
+
+TaskLoad StreamTask::load() const {
+  TaskLoad load;
+  for (const Input& input : inputs_) {
+    const InputGate::Load gate = input.gate->load();
+    load.input_queue_length += gate.buffers;
+    load.in_pool_usage = std::max(load.in_pool_usage, gate.pool_usage);
+    load.floating_usage = std::max(load.floating_usage, gate.floating_usage);
+  }
+  for (const Output& output : outputs_) {
+    load.output_queue_length += output.partition->buffers_waiting();
+    load.out_pool_usage = std::max(load.out_pool_usage, output.partition->pool_usage());
+  }
+  load.back_pressured =
+      times_.read(environment_.clock.now()).now == TaskTimes::Kind::kBackPressured;
+  return load;
+}
+
+}  // namespace freshet

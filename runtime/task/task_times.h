@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/base/time.h"
+
+namespace freshet {
+
+/// Where the time of a task goes, from its first step to its last. Written by who steps the task,
+/// and read by any thread, which never holds it up.
+class TaskTimes {
+ public:
+  enum class Kind : uint8_t { kBusy, kIdle, kBackPressured, kNone };
+  struct Times {
+    Duration busy{};
+    Duration idle{};
+    Duration back_pressured{};
+    Kind now = Kind::kNone;
+  };
+
+  /// The step is busy as long as nobody says something else.
+  void begin_step(TimePoint now);
+  /// Of the step `kind`, but for what it waited for a disk. What follows it is `next`; kNone:
+  /// nothing.
+  void end_step(TimePoint now, Kind kind, Duration waited, Kind next);
+
+  /// Up to `now`: also what is not over yet. When the task changes them again and again meanwhile,
+  /// or was stopped inside a change, they are about right.
+  Times read(TimePoint now) const;
+  /// Exact; false when they changed meanwhile.
+  bool try_read(TimePoint now, Times* times) const;
+
+ private:
+  // A reader looks again when the version was odd, or has changed meanwhile. All stores release and
+  // all loads acquire, so whoever sees a new value sees the odd version before it.
+  void change(TimePoint since, Kind kind, Kind ended = Kind::kNone, Duration time = {},
+              Duration back_pressured = {});
+  void add(Kind kind, Duration time);
+
+  std::atomic<uint32_t> version_{0};
+  std::atomic<int64_t> since_{0};
+  std::atomic<Kind> kind_{Kind::kNone};
+  std::array<std::atomic<int64_t>, 3> nanos_{};  // Of what is over, by Kind.
+};
+
+}  // namespace freshet
