@@ -25,6 +25,11 @@ add_library(freshet_stacktrace INTERFACE)
 target_compile_definitions(freshet_stacktrace INTERFACE BOOST_STACKTRACE_DYN_LINK BOOST_STACKTRACE_USE_BACKTRACE)
 target_link_libraries(freshet_stacktrace INTERFACE "${FRESHET_STACKTRACE_LIBRARY}" ${CMAKE_DL_LIBS})
 
+find_path(FRESHET_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
+find_library(FRESHET_PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
+add_library(freshet_prometheus INTERFACE)  # Only the part that makes text.
+target_link_libraries(freshet_prometheus INTERFACE "${FRESHET_PROMETHEUS_LIBRARY}")
+
 add_library(freshet_asio INTERFACE)
 target_compile_definitions(freshet_asio INTERFACE ASIO_STANDALONE)
 target_link_libraries(freshet_asio INTERFACE Threads::Threads)

@@ -15,7 +15,7 @@ FILE_LINES_AIM, FILE_LINES_MAX = 200, 600
 
 MODULES = [
     "runtime/base", "runtime/proto", "runtime/graph", "runtime/operators", "runtime/connectors", "runtime/task",
-    "runtime/api", "runtime/app", "runtime/cli", "runtime/testing", "network", "state/snapshot", "state", "shuffle",
+    "runtime/metrics", "runtime/api", "runtime/rest", "runtime/app", "runtime/cli", "runtime/testing", "network", "state/snapshot", "state", "shuffle",
     "jobmanager", "taskmanager",
 ]
 EVERYTHING = set(MODULES)
@@ -24,6 +24,7 @@ EVERYTHING = set(MODULES)
 ARROWS = {
     "runtime/base": set(),
     "runtime/proto": set(),
+    "runtime/metrics": set(),
     "network": set(),
     "runtime/graph": {"runtime/proto"},
     "state/snapshot": {"runtime/proto"},
@@ -33,9 +34,9 @@ ARROWS = {
     "runtime/connectors": {"runtime/graph", "runtime/operators", "state"},
     "runtime/task": {"runtime/graph", "runtime/operators", "state", "shuffle"},
     "runtime/api": {"runtime/graph", "runtime/operators", "runtime/connectors", "state", "runtime/proto"},
-    "jobmanager": {"runtime/graph", "runtime/proto", "network", "state/snapshot"},
-    "taskmanager": {"runtime/graph", "runtime/proto", "network", "runtime/task", "runtime/operators", "state", "shuffle"},
-    "runtime/rest": {"runtime/graph", "network", "jobmanager"},
+    "jobmanager": {"runtime/graph", "runtime/proto", "runtime/metrics", "network", "state/snapshot"},
+    "taskmanager": {"runtime/graph", "runtime/proto", "runtime/metrics", "network", "runtime/task", "runtime/operators", "state", "shuffle"},
+    "runtime/rest": {"runtime/graph", "runtime/metrics", "network", "jobmanager"},
     "runtime/app": EVERYTHING - {"runtime/cli"},
     "runtime/cli": EVERYTHING,
     "runtime/testing": EVERYTHING - {"runtime/app", "runtime/cli"},
