@@ -34,22 +34,7 @@ SubtaskView view_of(uint32_t index, const Execution& execution, const WallClock&
   view.started = clock.at(execution.started);
   view.ended = clock.at(execution.ended);
   view.progress = execution.progress;
-  const auto millis = static_cast<double>(to_millis(execution.progress_at - execution.previous_at));
-  if (is_terminal(execution.state) || execution.previous_at == TimePoint{} || millis <= 0)
-    return view;  // Nothing happens any more, or nothing is known.
-  const ExecutionProgress& now = execution.progress;
-  const ExecutionProgress& before = execution.previous;
-  const auto rate = [&](uint64_t ExecutionProgress::*field) {
-    return now.*field < before.*field ? 0
-                                      : static_cast<double>(now.*field - before.*field) / millis;
-  };
-  const auto share = [&](uint64_t ExecutionProgress::*field) { return std::min(1.0, rate(field)); };
-  view.shares = {share(&ExecutionProgress::busy_ms), share(&ExecutionProgress::idle_ms),
-                 share(&ExecutionProgress::back_pressured_ms)};
-  view.records_in_per_second = 1000 * rate(&ExecutionProgress::records_in);
-  view.records_out_per_second = 1000 * rate(&ExecutionProgress::records_out);
-  view.bytes_in_per_second = 1000 * rate(&ExecutionProgress::bytes_in);
-  view.bytes_out_per_second = 1000 * rate(&ExecutionProgress::bytes_out);
+  if (is_terminal(execution.state)) view.progress.gauges = {};  // Nothing happens any more.
   return view;
 }
 
@@ -72,12 +57,39 @@ VertexView view_of(const JobVertex& vertex, const ExecutionGraph& graph, const W
   view.slot_sharing_group = vertex.slot_sharing_group;
   view.parallelism = vertex.parallelism;
   view.max_parallelism = vertex.max_parallelism;
+  for (size_t i = 0; i < vertex.operators.size(); ++i) {
+    const ChainedOperator& one = vertex.operators[i];
+    if (i == 0 || one.source)
+      view.operators.push_back({operator_description(one), i == 0, one.source});
+  }
   view.subtasks.reserve(vertex.parallelism);
   for (uint32_t i = 0; i < vertex.parallelism; ++i) {
     view.subtasks.push_back(view_of(i, graph.at({vertex.id, i}), clock));
     ++view.counts[static_cast<size_t>(view.subtasks.back().state)];
   }
   return view;
+}
+
+JobNumbers numbers_of(const JobMaster& job, const TaskCounts& counts, const WallClock& clock) {
+  JobNumbers numbers;
+  numbers.restarts = job.restarts();
+  // While it publishes its results, it still runs.
+  const bool runs = job.state() == JobState::kRunning || job.state() == JobState::kCommitting;
+  const auto entered = job.history().entered(runs ? JobState::kRunning : job.state());
+  const int64_t since = entered ? std::max<int64_t>(0, clock.now() - clock.at(*entered)) : 0;
+  const auto count = [&](TaskState state) { return counts[static_cast<size_t>(state)]; };
+  const bool deploys = count(TaskState::kScheduled) + count(TaskState::kDeploying) +
+                           count(TaskState::kInitializing) !=
+                       0;
+  if (runs) {
+    numbers.uptime_ms = numbers.running_ms = since;
+    if (deploys) numbers.deploying_ms = since;
+  }
+  if (job.state() == JobState::kCreated) numbers.created_ms = since;
+  if (job.state() == JobState::kRestarting) numbers.restarting_ms = since;
+  if (job.state() == JobState::kFailing) numbers.failing_ms = since;
+  if (job.state() == JobState::kCancelling) numbers.cancelling_ms = since;
+  return numbers;
 }
 
 JobSummaryView summary_at(const JobMaster& job, const JobTimes& times, const WallClock& clock) {
@@ -89,6 +101,7 @@ JobSummaryView summary_at(const JobMaster& job, const JobTimes& times, const Wal
   view.ended = times.ended;
   view.last_modification = clock.at(job.history().last_change());
   view.counts = counts_of(job.graph());
+  view.numbers = numbers_of(job, view.counts, clock);
   return view;
 }
 

@@ -23,13 +23,6 @@ struct JobRecord;
 
 inline constexpr EpochMillis kNever = -1;
 
-/// Shares of the last seconds, between two heartbeats; 0 before there are two.
-struct TimeShares {
-  double busy = 0;
-  double idle = 0;
-  double back_pressured = 0;
-};
-
 struct SubtaskView {
   uint32_t index = 0;
   TaskState state = TaskState::kCreated;
@@ -37,12 +30,14 @@ struct SubtaskView {
   TaskManagerId task_manager;
   EpochMillis started = kNever;
   EpochMillis ended = kNever;
-  ExecutionProgress progress;
-  TimeShares shares;
-  double records_in_per_second = 0;
-  double records_out_per_second = 0;
-  double bytes_in_per_second = 0;
-  double bytes_out_per_second = 0;
+  ExecutionProgress progress;  // Gauges are 0 once it has ended.
+};
+
+/// Of a chain, those that have metrics of their own.
+struct OperatorView {
+  std::string name;  // `Source: text`
+  bool head = false;
+  bool source = false;
 };
 
 using TaskCounts = std::array<uint32_t, 10>;  // By TaskState.
@@ -54,6 +49,7 @@ struct VertexView {
   uint32_t parallelism = 0;
   uint32_t max_parallelism = 0;
   TaskCounts counts{};
+  std::vector<OperatorView> operators;
   std::vector<SubtaskView> subtasks;
 };
 
@@ -74,6 +70,7 @@ struct JobSummaryView {
   EpochMillis ended = kNever;
   EpochMillis last_modification = 0;
   TaskCounts counts{};  // Without coordinators, which users did not write.
+  JobNumbers numbers;
 };
 
 struct JobView {
@@ -100,6 +97,7 @@ struct TaskManagerView {
   uint32_t pid = 0;
   EpochMillis last_heard = kNever;  // Its last heartbeat; not filled by task_managers_of().
   std::vector<JobId> jobs;          // One per slot that is taken.
+  TaskManagerNumbers numbers;       // As of then; not filled by it either.
 };
 
 /// When a job was submitted, and when it ended, on the clock on the wall; kNever: not yet.

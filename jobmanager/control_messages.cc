@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "jobmanager/encoded_fields.h"
@@ -62,9 +63,62 @@ AttemptId read(const proto::AttemptProto& from) {
   return {read(from.job()), {VertexId{from.vertex()}, from.subtask()}, from.attempt()};
 }
 
+namespace {
+
+/// Whoever shows it expects a number.
+template <class Number>
+Number finite(Number value) {
+  return std::isfinite(value) ? value : 0;
+}
+
+}  // namespace
+
+TaskGauges read(const proto::TaskGauges& from) {
+  TaskGauges gauges;
+  gauges.records_in_per_second = finite(from.records_in_per_second());
+  gauges.records_out_per_second = finite(from.records_out_per_second());
+  gauges.bytes_in_per_second = finite(from.bytes_in_per_second());
+  gauges.bytes_out_per_second = finite(from.bytes_out_per_second());
+  gauges.buffers_out_per_second = finite(from.buffers_out_per_second());
+  gauges.source_records_per_second = finite(from.source_records_per_second());
+  gauges.busy_per_second = finite(from.busy_per_second());
+  gauges.idle_per_second = finite(from.idle_per_second());
+  gauges.back_pressured_per_second = finite(from.back_pressured_per_second());
+  gauges.in_pool_usage = finite(from.in_pool_usage());
+  gauges.floating_usage = finite(from.floating_usage());
+  gauges.out_pool_usage = finite(from.out_pool_usage());
+  gauges.input_queue_length = from.input_queue_length();
+  gauges.output_queue_length = from.output_queue_length();
+  gauges.back_pressured = from.back_pressured();
+  return gauges;
+}
+
 ExecutionProgress read(const proto::TaskProgress& from) {
-  return {from.records_in(),     from.records_out(), from.bytes_in(), from.bytes_out(),
-          from.source_records(), from.busy_ms(),     from.idle_ms(),  from.back_pressured_ms()};
+  ExecutionProgress progress;
+  progress.records_in = from.records_in();
+  progress.records_out = from.records_out();
+  progress.bytes_in = from.bytes_in();
+  progress.bytes_out = from.bytes_out();
+  progress.buffers_out = from.buffers_out();
+  progress.source_records = from.source_records();
+  progress.busy_ms = from.busy_ms();
+  progress.idle_ms = from.idle_ms();
+  progress.back_pressured_ms = from.back_pressured_ms();
+  progress.gauges = read(from.gauges());
+  return progress;
+}
+
+TaskManagerNumbers read(const proto::TaskManagerStatus& from) {
+  TaskManagerNumbers numbers;
+  numbers.process.cpu_load = finite(from.cpu_load());
+  numbers.process.cpu_time_nanos = from.cpu_time_nanos();
+  numbers.process.resident_bytes = from.resident_bytes();
+  numbers.process.virtual_bytes = from.virtual_bytes();
+  numbers.process.threads = from.threads();
+  numbers.network_bytes = from.network_bytes();
+  numbers.network_bytes_free = from.network_bytes_free();
+  numbers.network_bytes_wanted = from.network_bytes_wanted();
+  return numbers;
 }
 
 Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {

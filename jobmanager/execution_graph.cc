@@ -86,20 +86,14 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   if (is_terminal(to)) execution.ended = now_;
 }
 
-namespace {
-constexpr Duration kProgressApart = 100ms;
+void ExecutionGraph::set_progress(uint32_t index, const ExecutionProgress& progress) {
+  executions_[index].progress = progress;
 }
 
-void ExecutionGraph::set_progress(uint32_t index, const ExecutionProgress& progress) {
-  Execution& execution = executions_[index];
-  // Of two that come at about the same time, by a heartbeat and with a change of state, the first
-  // is no time to compare with.
-  if (execution.progress_at == TimePoint{} || now_ - execution.progress_at >= kProgressApart) {
-    execution.previous = execution.progress;
-    execution.previous_at = execution.progress_at;
-  }
-  execution.progress = progress;
-  execution.progress_at = now_;
+void ExecutionGraph::set_counts(uint32_t index, const ExecutionProgress& progress) {
+  const TaskGauges gauges = executions_[index].progress.gauges;
+  executions_[index].progress = progress;
+  executions_[index].progress.gauges = gauges;
 }
 
 void ExecutionGraph::reset(uint32_t index) {

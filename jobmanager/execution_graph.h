@@ -10,21 +10,12 @@
 #include "runtime/base/time.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/task_state.h"
+#include "runtime/metrics/numbers.h"
 
 namespace freshet {
 
 /// Numbers that a task reports about itself.
-struct ExecutionProgress {
-  uint64_t records_in = 0;
-  uint64_t records_out = 0;
-  uint64_t bytes_in = 0;
-  uint64_t bytes_out = 0;
-  uint64_t source_records = 0;  // Read by the source in its chain; 0 where there is none.
-  // Together the life of the attempt so far, in milliseconds.
-  uint64_t busy_ms = 0;
-  uint64_t idle_ms = 0;
-  uint64_t back_pressured_ms = 0;
-};
+using ExecutionProgress = TaskNumbers;
 
 /// The present attempt of one subtask.
 struct Execution {
@@ -38,9 +29,6 @@ struct Execution {
   std::optional<TimePoint> started;  // Its deployment.
   std::optional<TimePoint> ended;
   ExecutionProgress progress;
-  TimePoint progress_at{};     // Of no meaning before the first progress.
-  ExecutionProgress previous;  // The one before, for what happened per second.
-  TimePoint previous_at{};
 };
 
 /// True for an attempt that its TaskManager may be running.
@@ -98,6 +86,8 @@ class ExecutionGraph {
   void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
   void bump_version(uint32_t index) { executions_[index].version++; }
   void set_progress(uint32_t index, const ExecutionProgress& progress);
+  /// The same, but for its gauges, which stay.
+  void set_counts(uint32_t index, const ExecutionProgress& progress);
 
   size_t group_count() const { return groups_.size(); }
   const ConsumedPartitionGroup& group(uint32_t index) const { return groups_[index]; }

@@ -51,9 +51,10 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Mailbox& mailbox() { return mailbox_; }
   const JobDispatcher& jobs() const { return *jobs_; }
   Status cancel(JobId job) { return jobs_->cancel(job); }
-  std::optional<TimePoint> last_heard(TaskManagerId id) const {
+  std::optional<LastWord> last_word(TaskManagerId id) const {
     const auto at = links_.find(id);
-    return at == links_.end() ? std::nullopt : std::optional(at->second.last_heard);
+    if (at == links_.end()) return std::nullopt;
+    return LastWord{at->second.last_heard, at->second.numbers};
   }
   void observe(UniqueFunction<void(const JobMaster&)> observer) { observer_ = std::move(observer); }
 
@@ -62,6 +63,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
     SessionNumber session = 0;
     TimePoint last_heard;
     std::shared_ptr<TaskManagerOutbox> outbox;
+    TaskManagerNumbers numbers;  // Of its last heartbeat.
   };
 
   struct Registration {
@@ -275,7 +277,7 @@ Status JobManager::Shell::on_register(SessionNumber session,
   auto outbox = std::make_shared<TaskManagerOutbox>(
       mailbox_, io_,
       [server = server_, session](std::string bytes) { server->send(session, std::move(bytes)); });
-  links_[info.id] = Link{session, mailbox_.now(), std::move(outbox)};
+  links_[info.id] = Link{session, mailbox_.now(), std::move(outbox), {}};
   task_manager_of_[session] = info.id;
   server_->set_established(session);
   LOG_INFO("task_manager_registered", {{"task_manager", info.id},
@@ -337,6 +339,7 @@ Status JobManager::Shell::on_heartbeat(SessionNumber session, TaskManagerId id,
     jobs_->on_progress(id, control_messages::read(progress.attempt()),
                        control_messages::read(progress));
   }
+  links_.at(id).numbers = control_messages::read(heartbeat.status());
   std::vector<AttemptId> hosted;
   for (const proto::AttemptProto& attempt : heartbeat.hosted()) {
     hosted.push_back(control_messages::read(attempt));
@@ -398,8 +401,8 @@ void JobManager::stop(UniqueFunction<void()> stopped) {
 
 Status JobManager::cancel(JobId job) { return shell_->cancel(job); }
 
-std::optional<TimePoint> JobManager::last_heard(TaskManagerId id) const {
-  return shell_->last_heard(id);
+std::optional<JobManager::LastWord> JobManager::last_word(TaskManagerId id) const {
+  return shell_->last_word(id);
 }
 
 const JobDispatcher& JobManager::jobs() const { return shell_->jobs(); }

@@ -14,6 +14,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/random.h"
 #include "runtime/base/unique_function.h"
+#include "runtime/metrics/numbers.h"
 
 namespace freshet {
 
@@ -49,8 +50,13 @@ class JobManager {
   /// On the main thread; as a client's request. kNotFound, or kFailedPrecondition when it is too
   /// late.
   Status cancel(JobId);
-  /// On the main thread: of a registered TaskManager.
-  std::optional<TimePoint> last_heard(TaskManagerId) const;
+  /// What a registered TaskManager has said of itself.
+  struct LastWord {
+    TimePoint heard;
+    TaskManagerNumbers numbers;  // All 0 before its first heartbeat.
+  };
+  /// On the main thread.
+  std::optional<LastWord> last_word(TaskManagerId) const;
   /// Calls `observer` on the main thread after each event of each job. Before start().
   void observe(UniqueFunction<void(const JobMaster&)> observer);
 

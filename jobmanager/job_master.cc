@@ -213,7 +213,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
   if (execution == nullptr || is_terminal(state_)) return commands;
   const uint32_t index = graph_.index_of(report.attempt.subtask);
   graph_.acknowledge(index);
-  if (report.progress) graph_.set_progress(index, *report.progress);
+  if (report.progress) graph_.set_counts(index, *report.progress);
   if (state_ == JobState::kCommitting) return commands;  // All have their result in the ledger.
   const bool canceling = execution->state == TaskState::kCanceling;
   switch (report.state) {

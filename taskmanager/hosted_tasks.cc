@@ -113,6 +113,10 @@ void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformati
     return fail_before_start(attempt, status, {});
   Hosted& hosted = found->second;
   hosted.task = std::move(task).value();
+  hosted.metrics = std::make_shared<TaskMetrics>(options_.labels, attempt, job.name,
+                                                 job.graph->vertices[attempt.subtask.vertex.value],
+                                                 *hosted.task, main_.now());
+  if (options_.metrics != nullptr) options_.metrics->add(hosted.metrics);
   hosted.title = title_of(attempt.subtask, *job.graph);
   hosted.flush_interval = hosted.task->flush_interval();
   if (hosted.flush_interval) schedule_flush(*hosted.flush_interval);
@@ -191,9 +195,10 @@ bool HostedTasks::hosts_job(const JobId& job) const {
 }
 
 void HostedTasks::for_each(
-    const std::function<void(const AttemptId&, const TaskProgress&)>& call) const {
+    const std::function<void(const AttemptId&, const TaskNumbers&)>& call) const {
+  const TimePoint now = main_.now();
   for (const auto& [attempt, hosted] : tasks_) {
-    call(attempt, hosted.task ? hosted.task->progress() : TaskProgress());
+    call(attempt, hosted.metrics ? hosted.metrics->numbers(now) : TaskNumbers());
   }
 }
 
@@ -243,6 +248,7 @@ void HostedTasks::drop(const AttemptId& attempt) {
   const auto found = tasks_.find(attempt);
   slots_.release(found->second.slot, attempt);
   main_.cancel(found->second.cancellation);
+  if (found->second.metrics) found->second.metrics->release();
   tasks_.erase(found);
 }
 
@@ -272,6 +278,7 @@ void HostedTasks::abandon() {
   for (const auto& [interval, timer] : flush_timers_) main_.cancel(timer);
   for (const auto& [attempt, hosted] : tasks_) {
     main_.cancel(hosted.cancellation);
+    if (hosted.metrics) hosted.metrics->release();
     if (hosted.task) environment_.tasks.remove(hosted.task);
   }
   tasks_.clear();

@@ -12,6 +12,7 @@
 #include "taskmanager/deployment_message.h"
 #include "taskmanager/slot_table.h"
 #include "taskmanager/task_builder.h"
+#include "taskmanager/task_metrics.h"
 
 namespace freshet {
 
@@ -33,6 +34,8 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
     uint32_t slots = 1;
     Duration cancellation_timeout = 30s;
     std::function<void(const Status&)> on_fatal;
+    MetricLabels labels;                // Of the TaskManager.
+    MetricRegistry* metrics = nullptr;  // Gets those of each task. May be null.
   };
 
   HostedTasks(Options, const TaskBuilderEnvironment&, Mailbox&, Owner&);
@@ -58,7 +61,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   bool hosts_job(const JobId&) const;
   size_t size() const { return tasks_.size(); }
   uint32_t free_slots() const { return slots_.free(); }
-  void for_each(const std::function<void(const AttemptId&, const TaskProgress&)>&) const;
+  void for_each(const std::function<void(const AttemptId&, const TaskNumbers&)>&) const;
 
   /// Takes all tasks from the runner and forgets them. The owner is not called any more.
   void abandon();
@@ -68,8 +71,9 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   struct Hosted {
     TaskState state = TaskState::kDeploying;
     uint32_t slot = 0;
-    std::shared_ptr<StreamTask> task;  // Null before start().
-    std::string title;                 // `subtask 1 of 2 of 'map -> print'`.
+    std::shared_ptr<StreamTask> task;      // Null before start().
+    std::shared_ptr<TaskMetrics> metrics;  // Likewise. Released before the task goes.
+    std::string title;                     // `subtask 1 of 2 of 'map -> print'`.
     std::optional<Duration> flush_interval;
     TimerId cancellation;
     bool cancelling = false;

@@ -14,6 +14,7 @@
 #include "taskmanager/hosted_tasks.h"
 #include "taskmanager/job_manager_link.h"
 #include "taskmanager/module_store.h"
+#include "taskmanager/progress_message.h"
 
 namespace freshet {
 
@@ -60,6 +61,9 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
     tasks.slots = options_.slots;
     tasks.cancellation_timeout = options_.cancellation_timeout;
     tasks.on_fatal = environment_.on_fatal;
+    tasks.labels = {{"host", environment_.shuffle.data_address().host},
+                    {"tm_id", to_string(options_.id)}};
+    tasks.metrics = environment_.metrics;
     tasks_ = std::make_shared<HostedTasks>(
         tasks,
         TaskBuilderEnvironment{environment_.shuffle, environment_.tasks, environment_.clock,
@@ -165,33 +169,15 @@ void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Addr
   registration->set_log_path(options_.log_path);
 }
 
-namespace {
-
-void fill_progress(const AttemptId& attempt, const TaskProgress& progress,
-                   proto::TaskProgress* to) {
-  to_proto(attempt, to->mutable_attempt());
-  to->set_records_in(progress.records_in);
-  to->set_records_out(progress.records_out);
-  to->set_bytes_in(progress.bytes_in);
-  to->set_bytes_out(progress.bytes_out);
-  to->set_source_records(progress.source_records);
-  const auto millis = [](Duration time) {
-    return static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-  };
-  to->set_busy_ms(millis(progress.busy));
-  to->set_idle_ms(millis(progress.idle));
-  to->set_back_pressured_ms(millis(progress.back_pressured));
-}
-
-}  // namespace
-
 void TaskExecutor::Impl::fill_heartbeat(proto::Envelope* envelope) {
   proto::Heartbeat* heartbeat = envelope->mutable_heartbeat();
-  tasks_->for_each([&](const AttemptId& attempt, const TaskProgress& progress) {
+  tasks_->for_each([&](const AttemptId& attempt, const TaskNumbers& numbers) {
     to_proto(attempt, heartbeat->add_hosted());
-    fill_progress(attempt, progress, heartbeat->add_progress());
+    proto::TaskProgress* progress = heartbeat->add_progress();
+    to_proto(attempt, numbers, progress);
+    to_proto(numbers.gauges, progress->mutable_gauges());
   });
+  if (environment_.numbers) to_proto(environment_.numbers(), heartbeat->mutable_status());
 }
 
 Status TaskExecutor::Impl::on_message(const proto::Envelope& envelope) {
@@ -413,7 +399,7 @@ void TaskExecutor::Impl::on_task_state(const TaskStateChange& change) {
     committable->set_operator_id(one.operator_id.value);
     committable->set_payload(one.payload);
   }
-  fill_progress(change.attempt, change.progress, message->mutable_progress());
+  to_proto(change.attempt, numbers_of(change.progress), message->mutable_progress());
   link_->send(envelope);
   if (!is_terminal(change.state)) return;
   release_if_empty(change.attempt.job);

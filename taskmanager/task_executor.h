@@ -14,6 +14,8 @@
 #include "runtime/base/ids.h"
 #include "runtime/base/random.h"
 #include "runtime/graph/job_module.h"
+#include "runtime/metrics/metric_registry.h"
+#include "runtime/metrics/numbers.h"
 #include "runtime/task/runnable_task.h"
 #include "runtime/task/task_recorder.h"
 #include "shuffle/shuffle_environment.h"
@@ -61,6 +63,8 @@ class TaskExecutor {
     TaskRecorder* recorder = nullptr;  // Of a simulation.
     std::function<void(const Status&)>
         on_fatal;  // On `main`: a task does not end; only the end of the process ends it.
+    MetricRegistry* metrics = nullptr;  // Gets those of the tasks. Null: heartbeats tell them only.
+    std::function<TaskManagerNumbers()> numbers = {};  // For heartbeats, on `main`; may be empty.
   };
 
   TaskExecutor(Options options, const Environment& environment);

@@ -32,8 +32,8 @@ class Question {
 }  // namespace
 
 JobManagerQueries::JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
-                                     const Configuration& configuration)
-    : job_manager_(job_manager), main_(main), clock_(clock) {
+                                     const Configuration& configuration, FileSystem& files)
+    : job_manager_(job_manager), main_(main), clock_(clock), process_(files, clock) {
   for (const auto& [name, value] : configuration.values()) {
     if (name != config::kSecret.name) settings_.push_back({name, value});
   }
@@ -77,8 +77,10 @@ Result<std::vector<TaskManagerView>> JobManagerQueries::task_managers() {
   return ask<Result<std::vector<TaskManagerView>>>([this] {
     std::vector<TaskManagerView> views = task_managers_of(job_manager_.jobs());
     for (TaskManagerView& view : views) {
-      if (const auto heard = job_manager_.last_heard(view.id))
-        view.last_heard = clock_.epoch_millis() - to_millis(clock_.now() - *heard);
+      const auto word = job_manager_.last_word(view.id);
+      if (!word) continue;
+      view.last_heard = clock_.epoch_millis() - to_millis(clock_.now() - word->heard);
+      view.numbers = word->numbers;
     }
     return Result<std::vector<TaskManagerView>>(std::move(views));
   });

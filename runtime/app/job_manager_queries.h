@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jobmanager/job_manager.h"
+#include "runtime/app/process_status.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/executor.h"
@@ -17,13 +18,14 @@ namespace freshet {
 class JobManagerQueries final : public ClusterQueries {
  public:
   JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
-                    const Configuration& configuration);
+                    const Configuration& configuration, FileSystem& files);
 
   EpochMillis now() const override { return clock_.epoch_millis(); }
   Result<std::vector<JobSummaryView>> jobs() override;
   Result<JobView> job(JobId) override;
   Status cancel(JobId) override;
   Result<std::vector<TaskManagerView>> task_managers() override;
+  ProcessNumbers process() override { return process_.read(); }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
     return settings_;
   }
@@ -35,6 +37,7 @@ class JobManagerQueries final : public ClusterQueries {
   JobManager& job_manager_;
   Executor& main_;
   const Clock& clock_;
+  ProcessStatus process_;
   std::vector<std::pair<std::string, std::string>> settings_;
 };
 

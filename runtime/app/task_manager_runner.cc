@@ -98,12 +98,17 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
       &files, options.state_directory + "/spill", &self.spill_,
       [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
+  self.labels_ = {{"host", self.data_address().host}, {"tm_id", to_string(id)}};
+  self.status_ =
+      std::make_shared<TaskManagerMetrics>(self.labels_, files, clock, self.shuffle_.get());
+  self.metrics_->add(self.status_);
   const auto on_fatal = options.on_fatal ? options.on_fatal : end_process;
   self.run_on_main([&] {
     self.executor_ = std::make_unique<TaskExecutor>(
-        executor_settings,
-        TaskExecutor::Environment{transport, self.main_, self.workers_, self.io_, modules, files,
-                                  clock, *self.random_, *self.shuffle_, faults, nullptr, on_fatal});
+        executor_settings, TaskExecutor::Environment{
+                               transport, self.main_, self.workers_, self.io_, modules, files,
+                               clock, *self.random_, *self.shuffle_, faults, nullptr, on_fatal,
+                               self.metrics_.get(), [&self] { return self.status_->numbers(); }});
     self.executor_->start();
   });
   return runner;
@@ -142,6 +147,7 @@ void TaskManagerRunner::stop() {
   workers_.stop();
   io_.stop();
   spill_.stop();
+  if (status_) status_->release();
   if (shuffle_) shuffle_->shut_down();
   main_.stop();
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "network/transport.h"
+#include "runtime/app/task_manager_metrics.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/faults.h"
@@ -48,6 +49,11 @@ class TaskManagerRunner {
   /// runner.
   void report_crash(const CrashReport&);
 
+  /// Those of the process and of its tasks; the process' are none any more after stop().
+  const std::shared_ptr<MetricRegistry>& metrics() const { return metrics_; }
+  /// As they stand in front of all that it has.
+  const MetricLabels& metric_labels() const { return labels_; }
+
   /// Ends its tasks and waits for them and the threads. Once or not at all.
   void stop();
 
@@ -58,6 +64,9 @@ class TaskManagerRunner {
   void run_on_main(UniqueFunction<void()> function);
 
   const std::unique_ptr<Random> random_;
+  const std::shared_ptr<MetricRegistry> metrics_ = std::make_shared<MetricRegistry>();
+  MetricLabels labels_;
+  std::shared_ptr<TaskManagerMetrics> status_;  // Outlives `executor_`.
   ThreadExecutor main_;
   ThreadExecutor io_;
   ThreadExecutor spill_;  // Apart, so that deployments do not wait for what is spilled.

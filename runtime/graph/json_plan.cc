@@ -75,13 +75,15 @@ std::string vertex_hex_id(const JobVertex& vertex) {
   return fmt::format("{:032x}", vertex.operators.front().id.value);
 }
 
+std::string operator_description(const ChainedOperator& one) {
+  return fmt::format("{}{}{}", one.source ? "Source: " : "", one.sink ? "Sink: " : "", one.name);
+}
+
 std::string vertex_description(const JobVertex& vertex) {
   std::string description;
   for (const ChainedOperator& one : vertex.operators) {
     if (!description.empty()) description += " -> ";
-    if (one.source) description += "Source: ";
-    if (one.sink) description += "Sink: ";
-    description += one.name;
+    description += operator_description(one);
   }
   return description;
 }

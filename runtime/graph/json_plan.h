@@ -10,6 +10,9 @@ namespace freshet {
 /// the same as long as that does.
 std::string vertex_hex_id(const JobVertex&);
 
+/// `Source: text`
+std::string operator_description(const ChainedOperator&);
+
 /// `Source: text -> words -> Sink: files`, as Flink's users expect it.
 std::string vertex_description(const JobVertex&);
 

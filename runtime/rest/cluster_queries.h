@@ -7,6 +7,7 @@
 
 #include "jobmanager/cluster_view.h"
 #include "runtime/base/status.h"
+#include "runtime/metrics/numbers.h"
 
 namespace freshet {
 
@@ -26,6 +27,8 @@ class ClusterQueries {
   virtual Status cancel(JobId) = 0;
   /// In the order of registration.
   virtual Result<std::vector<TaskManagerView>> task_managers() = 0;
+  /// Of the JobManager's process.
+  virtual ProcessNumbers process() = 0;
   /// Those that were given, without secrets.
   virtual std::vector<std::pair<std::string, std::string>> job_manager_settings() const = 0;
 };

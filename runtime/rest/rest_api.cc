@@ -108,6 +108,7 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/overview", &RestApi::show_overview},
       {"GET", "/jobs", &RestApi::list_jobs},
       {"GET", "/jobs/overview", &RestApi::list_job_overviews},
+      {"GET", "/jobs/metrics", &RestApi::show_jobs_metrics},
       {"GET", "/jobs/:jobid", &RestApi::show_job},
       {"PATCH", "/jobs/:jobid", &RestApi::cancel_job},
       {"GET", "/jobs/:jobid/plan", &RestApi::show_job_plan},
@@ -122,8 +123,11 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex/metrics",
        &RestApi::show_subtask_metrics},
       {"GET", "/taskmanagers", &RestApi::list_task_managers},
+      {"GET", "/taskmanagers/metrics", &RestApi::show_task_managers_metrics},
       {"GET", "/taskmanagers/:taskmanagerid", &RestApi::show_task_manager},
+      {"GET", "/taskmanagers/:taskmanagerid/metrics", &RestApi::show_task_manager_metrics},
       {"GET", "/jobmanager/config", &RestApi::show_job_manager_config},
+      {"GET", "/jobmanager/metrics", &RestApi::show_job_manager_metrics},
   };
   return routes;
 }
@@ -169,21 +173,14 @@ Result<Response> RestApi::show_config(const Parameters&, const Request&) const {
 Result<Response> RestApi::show_overview(const Parameters&, const Request&) const {
   ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
   ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  uint32_t slots = 0;
-  uint32_t free = 0;
-  for (const TaskManagerView& one : task_managers) {
-    slots += one.slots;
-    free += one.slots_free;
-  }
+  const ClusterNumbers numbers = numbers_of(jobs, task_managers);
   const auto in_state = [&jobs](JobState state) {
     return std::ranges::count(jobs, state, &JobSummaryView::state);
   };
-  const auto ended =
-      in_state(JobState::kFinished) + in_state(JobState::kCanceled) + in_state(JobState::kFailed);
-  return respond(Json{{"taskmanagers", task_managers.size()},
-                      {"slots-total", slots},
-                      {"slots-available", free},
-                      {"jobs-running", static_cast<int64_t>(jobs.size()) - ended},
+  return respond(Json{{"taskmanagers", numbers.task_managers},
+                      {"slots-total", numbers.slots},
+                      {"slots-available", numbers.slots_free},
+                      {"jobs-running", numbers.jobs_running},
                       {"jobs-finished", in_state(JobState::kFinished)},
                       {"jobs-cancelled", in_state(JobState::kCanceled)},
                       {"jobs-failed", in_state(JobState::kFailed)},
@@ -198,13 +195,47 @@ Result<Response> RestApi::list_task_managers(const Parameters&, const Request&) 
   return respond(Json{{"taskmanagers", std::move(list)}});
 }
 
-Result<Response> RestApi::show_task_manager(const Parameters& parameters, const Request&) const {
-  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  for (const TaskManagerView& one : task_managers) {
-    if (to_string(one.id) == parameters.at(0)) return respond(task_manager_json(one));
+Result<TaskManagerView> RestApi::task_manager(const Parameters& parameters) const {
+  ASSIGN_OR_RETURN(auto task_managers, queries_.task_managers());
+  for (TaskManagerView& one : task_managers) {
+    if (to_string(one.id) == parameters.at(0)) return std::move(one);
   }
   return not_found(fmt::format("there is no TaskManager '{}'; /taskmanagers lists them",
                                parameters.at(0).substr(0, kParameterShown)));
+}
+
+Result<Response> RestApi::show_task_manager(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const TaskManagerView one, task_manager(parameters));
+  return respond(task_manager_json(one));
+}
+
+Result<Response> RestApi::show_task_manager_metrics(const Parameters& parameters,
+                                                    const Request& request) const {
+  ASSIGN_OR_RETURN(const TaskManagerView one, task_manager(parameters));
+  return respond(metrics_json(metrics_of(one), query_list(request, "get")));
+}
+
+/// Over those that are named, or all.
+Result<Response> RestApi::show_task_managers_metrics(const Parameters&,
+                                                     const Request& request) const {
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  const std::vector<std::string> chosen = query_list(request, "taskmanagers");
+  std::vector<std::vector<Metric>> all;
+  for (const TaskManagerView& one : task_managers) {
+    if (chosen.empty() || std::ranges::count(chosen, to_string(one.id)) != 0)
+      all.push_back(metrics_of(one));
+  }
+  ASSIGN_OR_RETURN(const Json json, aggregated_metrics_json(all, query_list(request, "get"),
+                                                            query_list(request, "agg")));
+  return respond(json);
+}
+
+Result<Response> RestApi::show_job_manager_metrics(const Parameters&,
+                                                   const Request& request) const {
+  ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  return respond(metrics_json(metrics_of(numbers_of(jobs, task_managers), queries_.process()),
+                              query_list(request, "get")));
 }
 
 Result<Response> RestApi::show_job_manager_config(const Parameters&, const Request&) const {
@@ -272,7 +303,21 @@ Result<Response> RestApi::show_job_exceptions(const Parameters& parameters,
 Result<Response> RestApi::show_job_metrics(const Parameters& parameters,
                                            const Request& request) const {
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
-  return respond(metrics_json(metrics_of(view), query_list(request, "get")));
+  return respond(metrics_json(metrics_of(view.summary), query_list(request, "get")));
+}
+
+/// Over those that are named, or all.
+Result<Response> RestApi::show_jobs_metrics(const Parameters&, const Request& request) const {
+  ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
+  const std::vector<std::string> chosen = query_list(request, "jobs");
+  std::vector<std::vector<Metric>> all;
+  for (const JobSummaryView& one : jobs) {
+    if (chosen.empty() || std::ranges::count(chosen, one.id.to_string()) != 0)
+      all.push_back(metrics_of(one));
+  }
+  ASSIGN_OR_RETURN(const Json json, aggregated_metrics_json(all, query_list(request, "get"),
+                                                            query_list(request, "agg")));
+  return respond(json);
 }
 
 // ---- Vertices ----
@@ -297,7 +342,7 @@ Result<Response> RestApi::show_vertex_metrics(const Parameters& parameters,
   ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
   std::vector<Metric> metrics;
   for (const SubtaskView& subtask : vertex->subtasks) {
-    for (auto& [name, value] : metrics_of(subtask))
+    for (auto& [name, value] : metrics_of(*vertex, subtask))
       metrics.push_back({fmt::format("{}.{}", subtask.index, name), value});
   }
   return respond(metrics_json(metrics, query_list(request, "get")));
@@ -312,7 +357,7 @@ Result<Response> RestApi::show_subtasks_metrics(const Parameters& parameters,
   std::vector<std::vector<Metric>> all;
   for (const SubtaskView& subtask : vertex->subtasks) {
     if (chosen.empty() || std::ranges::binary_search(chosen, subtask.index))
-      all.push_back(metrics_of(subtask));
+      all.push_back(metrics_of(*vertex, subtask));
   }
   ASSIGN_OR_RETURN(const Json json, aggregated_metrics_json(all, query_list(request, "get"),
                                                             query_list(request, "agg")));
@@ -327,8 +372,8 @@ Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
   if (index.size() != 1)
     return invalid_argument(
         fmt::format("'{}' is no index of a subtask", parameters.at(2).substr(0, kParameterShown)));
-  return respond(
-      metrics_json(metrics_of(vertex->subtasks.at(index.front())), query_list(request, "get")));
+  return respond(metrics_json(metrics_of(*vertex, vertex->subtasks.at(index.front())),
+                              query_list(request, "get")));
 }
 
 }  // namespace freshet::rest

@@ -62,9 +62,14 @@ class RestApi {
   Result<Response> show_subtask_metrics(const Parameters&, const Request&) const;
   Result<Response> list_task_managers(const Parameters&, const Request&) const;
   Result<Response> show_task_manager(const Parameters&, const Request&) const;
+  Result<Response> show_task_managers_metrics(const Parameters&, const Request&) const;
+  Result<Response> show_task_manager_metrics(const Parameters&, const Request&) const;
+  Result<Response> show_jobs_metrics(const Parameters&, const Request&) const;
   Result<Response> show_job_manager_config(const Parameters&, const Request&) const;
+  Result<Response> show_job_manager_metrics(const Parameters&, const Request&) const;
 
   Result<JobView> job(const Parameters&) const;
+  Result<TaskManagerView> task_manager(const Parameters&) const;
 
   ClusterQueries& queries_;
 };

@@ -249,13 +249,16 @@ Json back_pressure_json(const VertexView& vertex, EpochMillis now) {
   double most = 0;
   Json subtasks = Json::array();
   for (const SubtaskView& one : vertex.subtasks) {
-    most = std::max(most, one.shares.back_pressured);
+    const TaskGauges& gauges = one.progress.gauges;
+    const auto ratio = [](float millis_per_second) { return millis_per_second / 1000.0; };
+    const double waited = ratio(gauges.back_pressured_per_second);
+    most = std::max(most, waited);
     subtasks.push_back(Json{{"subtask", one.index},
                             {"attempt-number", one.attempt},
-                            {"backpressureLevel", back_pressure_level(one.shares.back_pressured)},
-                            {"ratio", one.shares.back_pressured},
-                            {"idleRatio", one.shares.idle},
-                            {"busyRatio", one.shares.busy}});
+                            {"backpressureLevel", back_pressure_level(waited)},
+                            {"ratio", waited},
+                            {"idleRatio", ratio(gauges.idle_per_second)},
+                            {"busyRatio", ratio(gauges.busy_per_second)}});
   }
   Json json;
   json["status"] = "ok";

@@ -8,6 +8,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include "runtime/metrics/metric_catalog.h"
+
 namespace freshet::rest {
 
 namespace {
@@ -53,34 +55,66 @@ Result<uint32_t> parse_index(std::string_view text, uint32_t count) {
 
 }  // namespace
 
-std::vector<Metric> metrics_of(const SubtaskView& subtask) {
-  const ExecutionProgress& progress = subtask.progress;
-  const auto number = [](uint64_t value) { return static_cast<double>(value); };
-  return {{"numRecordsIn", number(progress.records_in)},
-          {"numRecordsInPerSecond", subtask.records_in_per_second},
-          {"numRecordsOut", number(progress.records_out)},
-          {"numRecordsOutPerSecond", subtask.records_out_per_second},
-          {"numBytesIn", number(progress.bytes_in)},
-          {"numBytesInPerSecond", subtask.bytes_in_per_second},
-          {"numBytesOut", number(progress.bytes_out)},
-          {"numBytesOutPerSecond", subtask.bytes_out_per_second},
-          {"busyTimeMsPerSecond", 1000 * subtask.shares.busy},
-          {"idleTimeMsPerSecond", 1000 * subtask.shares.idle},
-          {"backPressuredTimeMsPerSecond", 1000 * subtask.shares.back_pressured},
-          {"accumulateBusyTimeMs", number(progress.busy_ms)},
-          {"accumulateIdleTimeMs", number(progress.idle_ms)},
-          {"accumulateBackPressuredTimeMs", number(progress.back_pressured_ms)}};
+namespace {
+
+template <class Numbers>
+void append(std::span<const CatalogEntry<Numbers>> catalog, const Numbers& numbers,
+            const std::string& before, std::vector<Metric>* metrics) {
+  for (const CatalogEntry<Numbers>& one : catalog)
+    metrics->push_back({before + std::string(one.info.name), one.value(numbers)});
 }
 
-std::vector<Metric> metrics_of(const JobView& job) {
-  const JobSummaryView& summary = job.summary;
-  // Publishing its results a job still runs, as Flink sees it.
-  const bool runs = summary.state == JobState::kRunning || summary.state == JobState::kCommitting;
-  double running = -1;
-  for (const auto& [state, at] : job.entered) {
-    if (runs && state == JobState::kRunning) running = static_cast<double>(job.now - at);
+/// As Flink writes the name of an operator before that of a metric.
+std::string metric_prefix(std::string name) {
+  for (char& c : name) {
+    if (c == ' ' || c == '.' || c == ':' || c == ',') c = '_';
   }
-  return {{"numRestarts", job.restarts}, {"uptime", running}, {"runningTime", running}};
+  return name + ".";
+}
+
+}  // namespace
+
+std::vector<Metric> metrics_of(const VertexView& vertex, const SubtaskView& subtask) {
+  std::vector<Metric> metrics;
+  append(task_metrics(), subtask.progress, "", &metrics);
+  for (const OperatorView& one : vertex.operators) {
+    const std::string before = metric_prefix(one.name);
+    if (one.head) append(head_metrics(), subtask.progress, before, &metrics);
+    if (one.source) append(source_metrics(), subtask.progress, before, &metrics);
+  }
+  return metrics;
+}
+
+std::vector<Metric> metrics_of(const JobSummaryView& job) {
+  std::vector<Metric> metrics;
+  append(job_metrics(), job.numbers, "", &metrics);
+  return metrics;
+}
+
+std::vector<Metric> metrics_of(const TaskManagerView& task_manager) {
+  std::vector<Metric> metrics;
+  append(process_metrics(), task_manager.numbers.process, "", &metrics);
+  append(network_metrics(), task_manager.numbers, "", &metrics);
+  return metrics;
+}
+
+std::vector<Metric> metrics_of(const ClusterNumbers& cluster, const ProcessNumbers& process) {
+  std::vector<Metric> metrics;
+  append(cluster_metrics(), cluster, "", &metrics);
+  append(process_metrics(), process, "", &metrics);
+  return metrics;
+}
+
+ClusterNumbers numbers_of(const std::vector<JobSummaryView>& jobs,
+                          const std::vector<TaskManagerView>& task_managers) {
+  ClusterNumbers numbers;
+  numbers.task_managers = task_managers.size();
+  for (const TaskManagerView& one : task_managers) {
+    numbers.slots += one.slots;
+    numbers.slots_free += one.slots_free;
+  }
+  for (const JobSummaryView& one : jobs) numbers.jobs_running += is_terminal(one.state) ? 0 : 1;
+  return numbers;
 }
 
 Json metrics_json(const std::vector<Metric>& metrics, const std::vector<std::string>& wanted) {

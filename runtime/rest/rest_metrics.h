@@ -14,11 +14,16 @@ namespace freshet::rest {
 /// A metric's name, as Flink names it, and its value.
 using Metric = std::pair<std::string, double>;
 
-/// Of a subtask, in the order in which they are listed.
-std::vector<Metric> metrics_of(const SubtaskView&);
-/// Of a job: restarts, and how long it has been running without an interruption; -1: it does not
-/// run.
-std::vector<Metric> metrics_of(const JobView&);
+// Those of the catalog in runtime/metrics, in its order.
+
+/// Of a subtask, and of its operators with their name before: `Source__text.numRecordsOut`.
+std::vector<Metric> metrics_of(const VertexView&, const SubtaskView&);
+std::vector<Metric> metrics_of(const JobSummaryView&);
+std::vector<Metric> metrics_of(const TaskManagerView&);
+/// Of a JobManager.
+std::vector<Metric> metrics_of(const ClusterNumbers&, const ProcessNumbers&);
+
+ClusterNumbers numbers_of(const std::vector<JobSummaryView>&, const std::vector<TaskManagerView>&);
 
 /// With an empty `wanted`: `[{"id": ...}]`, else `[{"id": ..., "value": "..."}]` of those wanted
 /// that there are. Values are texts, as in Flink.

@@ -116,6 +116,10 @@ class ClosableQueries final : public ClusterQueries {
     if (queries_ == nullptr) return ended();
     return queries_->task_managers();
   }
+  ProcessNumbers process() override {
+    std::shared_lock lock(mutex_);
+    return queries_ == nullptr ? ProcessNumbers() : queries_->process();
+  }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
     std::shared_lock lock(mutex_);
     if (queries_ == nullptr) return {};

@@ -72,21 +72,33 @@ TEST_F(ClusterViewTest, KeepsNoMoreFailuresThanItMay) {
   EXPECT_TRUE(history.truncated());
 }
 
-TEST_F(ClusterViewTest, ComparesTwoHeartbeatsForWhatHappensPerSecond) {
+TEST_F(ClusterViewTest, ShowsWhatTasksReportUntilTheyEnd) {
   script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING"});
   const SubtaskId subtask{VertexId{1}, 0};
-  script_.run("wait 1000");
-  progress(subtask, {.records_in = 100, .busy_ms = 300, .idle_ms = 700});
-  EXPECT_EQ(view().vertices[1].subtasks[0].shares.busy, 0);  // Of what, nobody knows yet.
-  script_.run("wait 2000");
-  progress(subtask,
-           {.records_in = 500, .busy_ms = 1300, .idle_ms = 700, .back_pressured_ms = 1000});
-  const SubtaskView shown = view().vertices[1].subtasks[0];
-  EXPECT_DOUBLE_EQ(shown.shares.busy, 0.5);
-  EXPECT_DOUBLE_EQ(shown.shares.idle, 0);
-  EXPECT_DOUBLE_EQ(shown.shares.back_pressured, 0.5);
-  EXPECT_DOUBLE_EQ(shown.records_in_per_second, 200);
-  EXPECT_EQ(shown.progress.records_in, 500u);
+  ExecutionProgress reported;
+  reported.records_in = 500;
+  reported.gauges.records_in_per_second = 200;
+  reported.gauges.busy_per_second = 300;
+  progress(subtask, reported);
+  EXPECT_EQ(view().vertices[1].subtasks[0].progress.records_in, 500u);
+  EXPECT_EQ(view().vertices[1].subtasks[0].progress.gauges.records_in_per_second, 200);
+  script_.run("state 1/0#0 END_OF_DATA");  // A state says nothing of what is per second.
+  EXPECT_EQ(view().vertices[1].subtasks[0].progress.gauges.busy_per_second, 300);
+  script_.run("lose 1");
+  EXPECT_EQ(view().vertices[1].subtasks[0].progress.gauges.busy_per_second, 0);
+}
+
+TEST_F(ClusterViewTest, KnowsHowLongAJobIsInItsState) {
+  script_.run_all({"start", "wait 500"});
+  EXPECT_EQ(view().summary.numbers.created_ms, 500);
+  EXPECT_EQ(view().summary.numbers.uptime_ms, -1);
+  script_.run_all({"register 1", "slots 1:0 1:1", "wait 200"});
+  EXPECT_EQ(view().summary.numbers.created_ms, 0);
+  EXPECT_EQ(view().summary.numbers.deploying_ms, 200);
+  script_.run_all({"all RUNNING", "wait 1000"});
+  EXPECT_EQ(view().summary.numbers.deploying_ms, 0);
+  EXPECT_EQ(view().summary.numbers.running_ms, 1200);
+  EXPECT_EQ(view().summary.numbers.uptime_ms, 1200);
 }
 
 }  // namespace

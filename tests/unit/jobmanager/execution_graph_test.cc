@@ -104,6 +104,19 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
   EXPECT_EQ(messages[0].groups[0]->producers.size(), 100u);
 }
 
+TEST(ExecutionGraphTest, CountsAloneLeaveGaugesAsTheyAre) {
+  ExecutionGraph graph(two_vertices(2, 2));
+  ExecutionProgress progress;
+  progress.records_in = 7;
+  progress.gauges.busy_per_second = 300;
+  graph.set_progress(1, progress);
+  progress.records_in = 8;
+  progress.gauges = {};
+  graph.set_counts(1, progress);
+  EXPECT_EQ(graph.at(1).progress.records_in, 8u);
+  EXPECT_EQ(graph.at(1).progress.gauges.busy_per_second, 300);
+}
+
 TEST(FailoverTest, RestartsTheWholeJob) {
   const ExecutionGraph graph(two_vertices(3, 4));
   TaskFailure failure;

@@ -31,11 +31,14 @@ class FakeCluster final : public ClusterQueries {
     job_view.summary.state = JobState::kRunning;
     job_view.summary.started = 40'000;
     job_view.summary.last_modification = 45'000;
+    job_view.summary.numbers.uptime_ms = 55'000;
+    job_view.summary.numbers.restarts = 2;
     job_view.summary.counts[static_cast<size_t>(TaskState::kRunning)] = 3;
     job_view.summary.counts[static_cast<size_t>(TaskState::kEndOfData)] = 1;
     job_view.entered = {{JobState::kCreated, 40'000}, {JobState::kRunning, 45'000}};
     job_view.vertices = {vertex("000000000000000000000000000000aa", "Source: text"),
                          vertex("000000000000000000000000000000bb", "Sink: files")};
+    job_view.vertices[0].operators = {{"Source: text", true, true}};
     job_view.settings = {{"execution.buffer-timeout.interval", "10 ms"}};
     TaskManagerView one;
     one.id = TaskManagerId{7};
@@ -45,6 +48,9 @@ class FakeCluster final : public ClusterQueries {
     one.slots = 3;
     one.slots_free = 1;
     one.jobs = {{1, 2}, {1, 2}};
+    one.numbers.process.resident_bytes = 50 << 20;
+    one.numbers.network_bytes = 10 * (32 << 10);
+    one.numbers.network_bytes_free = 4 * (32 << 10);
     task_manager_views.push_back(one);
   }
 
@@ -63,8 +69,12 @@ class FakeCluster final : public ClusterQueries {
       subtask.started = 45'000 + i;
       subtask.progress.records_in = 10 + i;
       subtask.progress.busy_ms = 50;
-      subtask.shares = {0.25, 0.5 - 0.5 * i, 0.25 + 0.5 * i};
-      subtask.records_in_per_second = 0.5;
+      TaskGauges& gauges = subtask.progress.gauges;
+      gauges.busy_per_second = 250;
+      gauges.idle_per_second = 500.f - 500.f * i;
+      gauges.back_pressured_per_second = 250.f + 500.f * i;
+      gauges.records_in_per_second = 0.5;
+      subtask.progress.source_records = 100 * (i + 1);
       view.subtasks.push_back(subtask);
     }
     return view;
@@ -90,6 +100,7 @@ class FakeCluster final : public ClusterQueries {
     if (!error.ok()) return error;
     return task_manager_views;
   }
+  ProcessNumbers process() override { return {.cpu_load = 0.125, .threads = 9}; }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
     return {{"heartbeat.interval", "2 s"}};
   }

@@ -16,6 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr const char* kJob = "/jobs/00000000000000010000000000000002";
+constexpr const char* kSource = "/vertices/000000000000000000000000000000aa";
 constexpr const char* kSink = "/vertices/000000000000000000000000000000bb";
 
 class RestApiTest : public ::testing::Test {
@@ -168,6 +169,49 @@ TEST_F(RestApiTest, ListsAndGivesMetrics) {
                   {{"id", "1.numRecordsInPerSecond"}, {"value", "0.5"}}}));
   EXPECT_EQ(get(job("/metrics"), {{"get", "uptime"}}),
             (json{{{"id", "uptime"}, {"value", "55000"}}}));
+}
+
+TEST_F(RestApiTest, GivesMetricsOfOperatorsWithTheirNames) {
+  const std::string source = job(kSource);
+  EXPECT_EQ(get(source + "/metrics", {{"get", "1.Source__text.numRecordsOut"}}),
+            (json{{{"id", "1.Source__text.numRecordsOut"}, {"value", "200"}}}));
+  EXPECT_EQ(
+      get(source + "/subtasks/metrics", {{"get", "Source__text.numRecordsOut"}, {"agg", "sum"}}),
+      (json{{{"id", "Source__text.numRecordsOut"}, {"sum", 300.0}}}));
+}
+
+TEST_F(RestApiTest, GivesMetricsOfProcessesAndJobs) {
+  const std::string one = "/taskmanagers/tm-0000000000000007/metrics";
+  EXPECT_THAT(get(one).dump(), HasSubstr(R"({"id":"Status.JVM.Memory.Heap.Used"})"));
+  EXPECT_EQ(get(one, {{"get", "Status.Memory.RSS,Status.Shuffle.Netty.UsedMemorySegments"}}),
+            (json{{{"id", "Status.Memory.RSS"}, {"value", "52428800"}},
+                  {{"id", "Status.Shuffle.Netty.UsedMemorySegments"}, {"value", "6"}}}));
+  EXPECT_THAT(error(404, "/taskmanagers/tm-1/metrics"), HasSubstr("'tm-1'"));
+  EXPECT_EQ(get("/jobmanager/metrics", {{"get", "taskSlotsTotal,Status.Threads.Count"}}),
+            (json{{{"id", "taskSlotsTotal"}, {"value", "3"}},
+                  {{"id", "Status.Threads.Count"}, {"value", "9"}}}));
+  EXPECT_THAT(get("/jobmanager/metrics").dump(), HasSubstr(R"({"id":"numRunningJobs"})"));
+  EXPECT_EQ(get(job("/metrics"), {{"get", "numRestarts"}}),
+            (json{{{"id", "numRestarts"}, {"value", "2"}}}));
+}
+
+TEST_F(RestApiTest, AggregatesMetricsOverProcessesAndJobs) {
+  TaskManagerView second = cluster_.task_manager_views.front();
+  second.id = TaskManagerId{8};
+  second.numbers.process.resident_bytes = 30 << 20;
+  cluster_.task_manager_views.push_back(second);
+  EXPECT_EQ(get("/taskmanagers/metrics", {{"get", "Status.Memory.RSS"}, {"agg", "sum,max"}}),
+            (json{{{"id", "Status.Memory.RSS"}, {"max", 52428800.0}, {"sum", 83886080.0}}}));
+  EXPECT_EQ(
+      get("/taskmanagers/metrics", {{"get", "Status.Memory.RSS"},
+                                    {"agg", "sum"},
+                                    {"taskmanagers", "tm-0000000000000008,tm-0000000000000009"}}),
+      (json{{{"id", "Status.Memory.RSS"}, {"sum", 31457280.0}}}));
+  EXPECT_EQ(get("/jobs/metrics", {{"get", "numRestarts"}, {"agg", "avg"}}),
+            (json{{{"id", "numRestarts"}, {"avg", 2.0}}}));
+  EXPECT_EQ(get("/jobs/metrics", {{"get", "numRestarts"}, {"jobs", std::string(32, '0')}}),
+            json::array());
+  EXPECT_THAT(error(400, "/jobs/metrics", {{"agg", "median"}}), HasSubstr("'median'"));
 }
 
 TEST_F(RestApiTest, AggregatesMetricsOverSubtasks) {

@@ -59,6 +59,7 @@ void ScriptedJobManager::on_message(const std::shared_ptr<MessageChannel>& chann
     reply.mutable_register_reply()->set_heartbeat_timeout_ms(10000);
   } else if (envelope.has_heartbeat()) {
     heartbeats++;
+    heartbeat = envelope.heartbeat();
     if (!answer_heartbeats) return;
     reply.mutable_heartbeat_reply()->set_sequence(envelope.heartbeat().sequence());
   } else if (envelope.has_get_blob()) {

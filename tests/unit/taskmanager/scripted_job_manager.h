@@ -46,6 +46,7 @@ class ScriptedJobManager final : public MessageChannel::Handler {
   std::function<void()> on_registration;
   std::vector<proto::Envelope> received;
   proto::RegisterTaskManager registration;  // The last one.
+  proto::Heartbeat heartbeat;               // The last one.
   int registrations = 0;
   int heartbeats = 0;
   int blobs_sent = 0;

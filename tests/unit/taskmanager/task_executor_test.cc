@@ -51,7 +51,8 @@ class TaskExecutorTest : public ::testing::Test {
         task_executor,
         TaskExecutor::Environment{transport_, main_, tasks_, main_, loader_, files_, clock_,
                                   *random_, *shuffle_, nullptr, &recorder_,
-                                  [this](const Status& status) { fatal_.push_back(status); }});
+                                  [this](const Status& status) { fatal_.push_back(status); },
+                                  &metrics_, [] { return TaskManagerNumbers{{.threads = 7}}; }});
     main_.post("start", [this] { executor_->start(); });
     main_.run_ready();
   }
@@ -115,6 +116,7 @@ class TaskExecutorTest : public ::testing::Test {
   std::shared_ptr<JobScript> script_ = std::make_shared<JobScript>();
   taskmanager_test::ScriptLoader loader_{script_};
   MemoryTaskRecorder recorder_;
+  MetricRegistry metrics_;
   ScriptedJobManager manager_{transport_, main_, Address{"127.0.0.1", 0}};
   std::unique_ptr<ShuffleEnvironment> shuffle_;
   std::vector<Status> fatal_;
@@ -126,6 +128,37 @@ TEST_F(TaskExecutorTest, RegistersAndSendsHeartbeats) {
   EXPECT_TRUE(executor_->registered());
   main_.advance(3500ms);
   EXPECT_EQ(manager_.heartbeats, 3);
+}
+
+TEST_F(TaskExecutorTest, TellsWhatItsTasksDoWithHeartbeatsAndToTheRegistry) {
+  EXPECT_TRUE(metrics_.read(clock_.now()).empty());
+  deploy();
+  settle();
+  const proto::Heartbeat& heartbeat = manager_.heartbeat;
+  EXPECT_EQ(heartbeat.status().threads(), 7u);
+  ASSERT_EQ(heartbeat.progress_size(), 2);
+  EXPECT_GT(heartbeat.progress(0).source_records() + heartbeat.progress(1).records_in(), 0u);
+  for (const proto::TaskProgress& task : heartbeat.progress()) {
+    // Steps take no time here.
+    EXPECT_NEAR(task.gauges().idle_per_second(), 1000, 1);
+    EXPECT_EQ(task.gauges().busy_per_second(), 0);
+  }
+  EXPECT_GT(heartbeat.progress(1).gauges().records_in_per_second(), 0);
+
+  const std::vector<MetricGroupReading> groups = metrics_.read(clock_.now());
+  std::vector<MetricScope> scopes;
+  for (const MetricGroupReading& group : groups) scopes.push_back(group.scope);
+  EXPECT_THAT(scopes, ElementsAre(MetricScope::kTask, MetricScope::kOperator, MetricScope::kTask,
+                                  MetricScope::kOperator));
+  for (const MetricGroupReading& group : groups) {
+    EXPECT_EQ(group.labels[1], std::pair(std::string("tm_id"), to_string(TaskManagerId{77})));
+    EXPECT_EQ(group.labels[2], std::pair(std::string("job_id"), kJob.to_string()));
+  }
+  const MetricReading& records_in = groups[2].metrics.front();
+  EXPECT_EQ(records_in.name, "numRecordsIn");
+  EXPECT_EQ(records_in.value, static_cast<double>(heartbeat.progress(1).records_in()));
+  cancel();
+  EXPECT_TRUE(metrics_.read(clock_.now()).empty());
 }
 
 TEST_F(TaskExecutorTest, AnnouncesBothAddressesOfItsData) {
