@@ -61,8 +61,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
     tasks.slots = options_.slots;
     tasks.cancellation_timeout = options_.cancellation_timeout;
     tasks.on_fatal = environment_.on_fatal;
-    tasks.labels = {{"host", environment_.shuffle.data_address().host},
-                    {"tm_id", to_string(options_.id)}};
+    tasks.labels = options_.labels;
     tasks.metrics = environment_.metrics;
     tasks_ = std::make_shared<HostedTasks>(
         tasks,

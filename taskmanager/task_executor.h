@@ -46,6 +46,7 @@ class TaskExecutor {
     Duration retry_max = 5s;
     Duration cancellation_timeout = 30s;
     bool channel_hash = false;  // Where the job does not say.
+    MetricLabels labels;        // Before those of a task.
   };
   /// All outlive the executor and, where functions are posted to them, are stopped before the
   /// others go.

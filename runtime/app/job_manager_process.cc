@@ -2,6 +2,7 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/security.h"
 #include "runtime/base/log.h"
 
@@ -15,6 +16,7 @@ JobManagerProcess::~JobManagerProcess() = default;
 Status JobManagerProcess::check(const Options& options) {
   RETURN_IF_ERROR(
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
+  RETURN_IF_ERROR(options.configuration.ports(config::kPrometheusPort).status());
   return faults_of(options.configuration, options.allow_faults).status();
 }
 
@@ -33,6 +35,7 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
   ASSIGN_OR_RETURN(process->control_address_, process->runner_->start());
   LOG_INFO("job_manager_started", {{"address", process->control_address_.to_string()}});
   RETURN_IF_ERROR(process->start_rest(options.configuration));
+  RETURN_IF_ERROR(process->start_metrics(options.configuration));
   return process;
 }
 
@@ -56,7 +59,18 @@ Status JobManagerProcess::start_rest(const Configuration& configuration) {
   return Status();
 }
 
+Status JobManagerProcess::start_metrics(const Configuration& configuration) {
+  const MetricLabels labels = {{"host", host_label(control_address_)}};
+  own_metrics_ = std::make_shared<rest::JobManagerMetrics>(labels, runner_->queries());
+  registry_->add(own_metrics_);
+  ASSIGN_OR_RETURN(metrics_, start_metrics_server(configuration, MetricScope::kJobManager, labels,
+                                                  registry_, *clock_));
+  return Status();
+}
+
 void JobManagerProcess::stop() {
+  metrics_.reset();
+  own_metrics_.reset();
   rest_.reset();
   runner_->stop();
   LOG_INFO("job_manager_stopped");

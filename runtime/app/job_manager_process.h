@@ -6,6 +6,8 @@
 
 #include "runtime/app/job_manager_runner.h"
 #include "runtime/base/configuration.h"
+#include "runtime/rest/job_manager_metrics.h"
+#include "runtime/rest/metrics_server.h"
 #include "runtime/rest/rest_server.h"
 
 namespace freshet {
@@ -31,6 +33,11 @@ class JobManagerProcess {
     return rest_ ? std::optional(rest_->address()) : std::nullopt;
   }
 
+  /// Where its metrics are for Prometheus; nullopt when nobody wants them.
+  std::optional<Address> metrics_address() const {
+    return metrics_ ? std::optional(metrics_->address()) : std::nullopt;
+  }
+
   /// Closes the port and all connections, and waits for the threads.
   void stop();
 
@@ -43,9 +50,13 @@ class JobManagerProcess {
   std::unique_ptr<Transport> transport_;
   /// Without it there is a JobManager all the same, unless its port was asked for.
   Status start_rest(const Configuration&);
+  Status start_metrics(const Configuration&);
 
   std::unique_ptr<JobManagerRunner> runner_;  // Ends before what it uses.
-  std::unique_ptr<rest::RestServer> rest_;    // And this before that.
+  std::unique_ptr<rest::RestServer> rest_;    // And this and all below before that.
+  const std::shared_ptr<MetricRegistry> registry_ = std::make_shared<MetricRegistry>();
+  std::shared_ptr<rest::JobManagerMetrics> own_metrics_;
+  std::unique_ptr<rest::MetricsServer> metrics_;
   Address control_address_;
 };
 

@@ -6,6 +6,7 @@
 #include "network/unix_socket.h"
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/security.h"
 #include "runtime/base/crash_handler.h"
@@ -57,6 +58,7 @@ TaskManagerProcess::~TaskManagerProcess() { set_crash_listener(nullptr); }
 Status TaskManagerProcess::check(const Options& options) {
   RETURN_IF_ERROR(
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
+  RETURN_IF_ERROR(options.configuration.ports(config::kPrometheusPort).status());
   RETURN_IF_ERROR(network_memory(options.configuration, *make_local_file_system()).status());
   return faults_of(options.configuration, options.allow_faults).status();
 }
@@ -85,6 +87,10 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
       process->runner_,
       TaskManagerRunner::start(runner, *process->transport_, *process->clock_, *process->files_,
                                *process->modules_, process->faults_.get()));
+  ASSIGN_OR_RETURN(process->metrics_,
+                   start_metrics_server(options.configuration, MetricScope::kTaskManager,
+                                        process->runner_->metric_labels(),
+                                        process->runner_->metrics(), *process->clock_));
   set_crash_listener(
       [runner = process->runner_.get()](const CrashReport& crash) { runner->report_crash(crash); });
   LOG_INFO(
@@ -94,6 +100,7 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
 }
 
 void TaskManagerProcess::stop() {
+  metrics_.reset();
   set_crash_listener(nullptr);
   runner_->stop();
   LOG_INFO("task_manager_stopped");

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/app/task_manager_runner.h"
 #include "runtime/base/configuration.h"
+#include "runtime/rest/metrics_server.h"
 
 namespace freshet {
 
@@ -29,6 +31,11 @@ class TaskManagerProcess {
 
   Address data_address() const { return runner_->data_address(); }
 
+  /// Where its metrics are for Prometheus; nullopt when nobody wants them.
+  std::optional<Address> metrics_address() const {
+    return metrics_ ? std::optional(metrics_->address()) : std::nullopt;
+  }
+
   /// Ends its tasks and connections, and waits for the threads.
   void stop();
 
@@ -40,7 +47,8 @@ class TaskManagerProcess {
   std::unique_ptr<ModuleLoader> modules_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<TaskManagerRunner> runner_;  // Last: ends before what it uses.
+  std::unique_ptr<TaskManagerRunner> runner_;  // Ends before what it uses.
+  std::unique_ptr<rest::MetricsServer> metrics_;
 };
 
 }  // namespace freshet

@@ -8,6 +8,7 @@
 #include <future>
 
 #include "runtime/app/host_id.h"
+#include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
@@ -89,7 +90,7 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   const TaskManagerId id{random->next()};
   ASSIGN_OR_RETURN(const size_t workers, worker_count(options.configuration));
   ASSIGN_OR_RETURN(auto shuffle_settings, shuffle_options(options, id, files));
-  ASSIGN_OR_RETURN(const auto executor_settings, executor_options(options, id, files));
+  ASSIGN_OR_RETURN(auto executor_settings, executor_options(options, id, files));
   RETURN_IF_ERROR(files.create_directories(options.state_directory));
   std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));
   TaskManagerRunner& self = *runner;
@@ -98,7 +99,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
       &files, options.state_directory + "/spill", &self.spill_,
       [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
-  self.labels_ = {{"host", self.data_address().host}, {"tm_id", to_string(id)}};
+  self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
+  executor_settings.labels = self.labels_;
   self.status_ =
       std::make_shared<TaskManagerMetrics>(self.labels_, files, clock, self.shuffle_.get());
   self.metrics_->add(self.status_);

@@ -20,6 +20,7 @@ using enum ConfigScope;
 constexpr Allowed text() { return {ConfigKind::kText, 0, 0, {}}; }
 constexpr Allowed choice(std::string_view words) { return {ConfigKind::kChoice, 0, 0, words}; }
 constexpr Allowed boolean() { return {ConfigKind::kBoolean, 0, 0, {}}; }
+constexpr Allowed ports() { return {ConfigKind::kPorts, 0, 65'535, {}}; }
 constexpr Allowed duration() { return {ConfigKind::kDuration, 0, 0, {}}; }
 constexpr Allowed integer(double minimum, double maximum) {
   return {ConfigKind::kInteger, minimum, maximum, {}};
@@ -182,6 +183,23 @@ Result<Duration> Configuration::duration(const ConfigKey& key) const {
   return parsed;
 }
 
+Result<std::optional<PortRange>> Configuration::ports(const ConfigKey& key) const {
+  CHECK(key.allowed.kind == ConfigKind::kPorts);
+  const std::string value = text(key);
+  if (value.empty()) return std::optional<PortRange>();
+  PortRange range;
+  const char* const end = value.data() + value.size();
+  auto parsed = std::from_chars(value.data(), end, range.first);
+  range.last = range.first;
+  const bool is_range = parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == '-';
+  if (is_range) parsed = std::from_chars(parsed.ptr + 1, end, range.last);
+  const bool is_any = range.first == 0 && range.last == 0 && !is_range;
+  if (parsed.ec != std::errc() || parsed.ptr != end || range.last < range.first ||
+      (range.first == 0 && !is_any))
+    return bad_value(key, value, allowed_values(key));
+  return std::optional(range);
+}
+
 Result<uint64_t> Configuration::bytes(const ConfigKey& key) const {
   CHECK(key.allowed.kind == ConfigKind::kBytes);
   const std::string value = text(key);
@@ -220,6 +238,8 @@ Status Configuration::check(const ConfigKey& key) const {
       return bytes(key).status();
     case ConfigKind::kDuration:
       return duration(key).status();
+    case ConfigKind::kPorts:
+      return ports(key).status();
   }
   return Status();
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,23 @@
 
 namespace freshet {
 
-enum class ConfigKind : uint8_t { kText, kChoice, kBoolean, kInteger, kReal, kBytes, kDuration };
+enum class ConfigKind : uint8_t {
+  kText,
+  kChoice,
+  kBoolean,
+  kInteger,
+  kReal,
+  kBytes,
+  kDuration,
+  kPorts
+};
+
+/// Ports to try in turn. Both ends are among them; {0, 0}: any.
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+  bool operator==(const PortRange&) const = default;
+};
 
 /// What values a setting may have. Both ends are allowed; of numbers and sizes only.
 struct Allowed {
@@ -70,6 +87,9 @@ struct ConfigKey {
   SETTING(kRestPort, "rest.port", "8081", integer(0, 65'535), kProcess, \
           "port of the REST API; 0: any free one; what nobody has set gives way when it is in " \
           "use") \
+  SETTING(kPrometheusPort, "metrics.reporter.prom.port", "", ports(), kProcess, \
+          "where each process answers GET /metrics for Prometheus; of a range it takes the first " \
+          "that is free; 0: any free one") \
   SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), kProcess, \
           "data port of a TaskManager; 0: any free one") \
   SETTING(kUnixSockets, "taskmanager.network.unix-sockets", "true", boolean(), kProcess, \
@@ -150,6 +170,8 @@ class Configuration {
   Result<double> real(const ConfigKey&) const;
   Result<bool> boolean(const ConfigKey&) const;
   Result<Duration> duration(const ConfigKey&) const;
+  /// Nullopt of an empty one.
+  Result<std::optional<PortRange>> ports(const ConfigKey&) const;
   /// `64 mb`, `32kb`, `512`; binary units.
   Result<uint64_t> bytes(const ConfigKey&) const;
 

@@ -104,6 +104,8 @@ std::string allowed_values(const ConfigKey& key) {
                          size_text(allowed.maximum));
     case ConfigKind::kDuration:
       return "a duration";
+    case ConfigKind::kPorts:
+      return "a port from 0 to 65535, or a range such as 9249-9349";
   }
   return "";
 }

@@ -3,7 +3,9 @@
 #include "network/asio_transport.h"
 #include "runtime/app/cluster_control.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/network_memory.h"
+#include "runtime/app/port_file.h"
 #include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
@@ -63,14 +65,13 @@ void print_processes(const ClusterState& state, const ClusterDirectory& director
                one.running ? "running" : "dead", one.address ? one.address->to_string() : "-",
                one.restarts, directory.log_of(one.name));
   }
-  const ClusterProcess* const job_manager = state.find(kJobManagerName);
-  if (job_manager == nullptr || !job_manager->running) return;
-  const auto ports = make_local_file_system()->read_all(
-      directory.port_file_of(std::string(kJobManagerName)), 4096);
-  const size_t second = ports.ok() ? ports->find('\n') + 1 : 0;
-  if (second != 0 && second < ports->size())
-    fmt::print("REST API at http://{}\n",
-               ports->substr(second, ports->find('\n', second) - second));
+  for (const ClusterProcess& one : state.processes) {
+    const auto text = make_local_file_system()->read_all(directory.port_file_of(one.name), 4096);
+    const auto ports = text.ok() ? parse_port_file(*text) : Result<PortFile>(text.status());
+    if (!one.running || !ports.ok()) continue;
+    if (ports->rest) fmt::print("REST API at http://{}\n", ports->rest->to_string());
+    if (ports->metrics) fmt::print("Metrics of {} at {}\n", one.name, metrics_url(*ports->metrics));
+  }
 }
 
 std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
@@ -120,6 +121,7 @@ Status check_settings(const Configuration& configuration, const std::string& hos
   RETURN_IF_ERROR(check_bind({host, 0}, configuration));
   RETURN_IF_ERROR(faults_of(configuration, allow_faults).status());
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
+  RETURN_IF_ERROR(check_metrics_ports(configuration, 1 + task_managers));
   ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
   if (data_port == 0 || task_managers == 1) return Status();
   return invalid_argument(fmt::format("{}: {} TaskManagers on one machine cannot share port {}",

@@ -30,6 +30,8 @@ const char* type_of(ConfigKind kind) {
       return "bytes";
     case ConfigKind::kDuration:
       return "duration";
+    case ConfigKind::kPorts:
+      return "ports";
   }
   return "";
 }

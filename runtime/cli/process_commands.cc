@@ -2,6 +2,7 @@
 
 #include "runtime/app/job_manager_process.h"
 #include "runtime/app/local_state.h"
+#include "runtime/app/port_file.h"
 #include "runtime/app/process_host.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/app/task_manager_process.h"
@@ -65,16 +66,13 @@ Result<std::unique_ptr<ForegroundState>> state_of(const ProcessOptions& options,
   return ForegroundState::own(base + "/.foreground", kind, files);
 }
 
-/// `rest`: what a second line of the port file says.
-Status announce(const ProcessOptions& options, const char* what, const Address& address,
-                const std::optional<Address>& rest = {}) {
-  fmt::print("{} at {}\n", what, address.to_string());
-  if (rest) fmt::print("REST API at http://{}\n", rest->to_string());
+Status announce(const ProcessOptions& options, const char* what, const PortFile& ports) {
+  fmt::print("{} at {}\n", what, ports.address.to_string());
+  if (ports.rest) fmt::print("REST API at http://{}\n", ports.rest->to_string());
+  if (ports.metrics) fmt::print("Metrics at {}\n", metrics_url(*ports.metrics));
   std::fflush(stdout);
   if (options.port_file.empty()) return Status();
-  std::string text = address.to_string() + "\n";
-  if (rest) text += rest->to_string() + "\n";
-  return make_local_file_system()->write_atomically(options.port_file, text);
+  return make_local_file_system()->write_atomically(options.port_file, to_text(ports));
 }
 
 /// Adds what to do when the port is taken. Names the setting: whoever wrote it into `cluster start`
@@ -101,7 +99,8 @@ Status run_job_manager(const ProcessOptions& options) {
   if (!started.ok()) return explain_start(started.status(), config::kRpcPort, " or --port");
   const auto& process = *started;
   RETURN_IF_ERROR(
-      announce(options, "JobManager", process->control_address(), process->rest_address()));
+      announce(options, "JobManager",
+               {process->control_address(), process->rest_address(), process->metrics_address()}));
   signals.wait_for_stop();
   process->stop();
   return Status();
@@ -129,7 +128,8 @@ Status run_task_manager(const ProcessOptions& options) {
                          " (or --port of 'freshet taskmanager')");
   }
   const auto& process = *started;
-  RETURN_IF_ERROR(announce(options, "TaskManager", process->data_address()));
+  RETURN_IF_ERROR(
+      announce(options, "TaskManager", {process->data_address(), {}, process->metrics_address()}));
   signals.wait_for_stop();
   process->stop();
   return Status();

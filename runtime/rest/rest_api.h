@@ -1,25 +1,13 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/rest/cluster_queries.h"
+#include "runtime/rest/http_message.h"
 
 namespace freshet::rest {
-
-struct Request {
-  std::string method;  // `GET`
-  std::string path;    // Decoded, without the query.
-  std::map<std::string, std::string> query;
-};
-
-struct Response {
-  int status = 200;
-  std::string content_type = "application/json; charset=UTF-8";
-  std::string body;
-};
 
 /// Answers requests with Flink's paths, keys and states; every path also below `/v1`. What is wrong
 /// is `{"errors": ["..."]}` with a status that fits: 400 for what makes no sense, 404 for what is

@@ -149,5 +149,23 @@ TEST(ConfigurationTest, RefusesAPairWithoutEqualsSign) {
   EXPECT_EQ(settings.set_pair("=x").code(), StatusCode::kInvalidArgument);
 }
 
+TEST(ConfigurationTest, ReadsPortsAndRangesOfThem) {
+  Configuration configuration;
+  EXPECT_EQ(*configuration.ports(config::kPrometheusPort), std::nullopt);
+  const std::string name(config::kPrometheusPort.name);
+  for (const auto& [text, range] :
+       {std::pair{"0", PortRange{0, 0}}, std::pair{"9249", PortRange{9249, 9249}},
+        std::pair{"9249-9349", PortRange{9249, 9349}},
+        std::pair{"65535-65535", PortRange{65535, 65535}}}) {
+    ASSERT_TRUE(configuration.set(name, text).ok());
+    EXPECT_EQ(*configuration.ports(config::kPrometheusPort), range) << text;
+  }
+  for (const char* bad : {"x", "-1", "9249-", "-9249", "9349-9249", "0-10", "0-0", "65536",
+                          "9249-65536", "9249,9250", "9249 ", "1-2-3"}) {
+    ASSERT_TRUE(configuration.set(name, bad).ok());
+    EXPECT_FALSE(configuration.check(config::kPrometheusPort).ok()) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace freshet

@@ -112,7 +112,7 @@ TEST_F(RestServerTest, RefusesWhatIsWrongWithAMessage) {
   auto client = this->client();
   for (const auto& [response, status] :
        {std::pair{client.Get("/nothing"), 404}, std::pair{client.Delete("/jobs"), 405},
-        std::pair{client.Post("/jobs", std::string(RestServer::kBodyBytesMax + 1, 'x'), "text/x"),
+        std::pair{client.Post("/jobs", std::string(HttpServer::kBodyBytesMax + 1, 'x'), "text/x"),
                   413},
         std::pair{client.Get("/" + std::string(10'000, 'x')), 414}}) {
     ASSERT_TRUE(response) << status;

@@ -47,6 +47,7 @@ class TaskExecutorTest : public ::testing::Test {
     task_executor.job_manager = manager_.address();
     task_executor.state_directory = "/state";
     task_executor.channel_hash = true;
+    task_executor.labels = {{"host", "here"}, {"tm_id", "77"}};
     executor_ = std::make_unique<TaskExecutor>(
         task_executor,
         TaskExecutor::Environment{transport_, main_, tasks_, main_, loader_, files_, clock_,
@@ -151,7 +152,7 @@ TEST_F(TaskExecutorTest, TellsWhatItsTasksDoWithHeartbeatsAndToTheRegistry) {
   EXPECT_THAT(scopes, ElementsAre(MetricScope::kTask, MetricScope::kOperator, MetricScope::kTask,
                                   MetricScope::kOperator));
   for (const MetricGroupReading& group : groups) {
-    EXPECT_EQ(group.labels[1], std::pair(std::string("tm_id"), to_string(TaskManagerId{77})));
+    EXPECT_EQ(group.labels[1], std::pair(std::string("tm_id"), std::string("77")));
     EXPECT_EQ(group.labels[2], std::pair(std::string("job_id"), kJob.to_string()));
   }
   const MetricReading& records_in = groups[2].metrics.front();

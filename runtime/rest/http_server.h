@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "network/transport.h"
+#include "runtime/base/status.h"
+#include "runtime/rest/http_message.h"
+
+namespace freshet::rest {
+
+/// Answers HTTP requests on threads of its own: as many as there are connections with something to
+/// do, at most `threads_max`; what comes beyond waits. One request per connection. What
+/// is too large or no HTTP is refused; a connection that says nothing is closed after a second, and
+/// one that falls silent in the middle of a request after five. (One that sends a byte now and then
+/// keeps its thread.)
+class HttpServer {
+ public:
+  static constexpr size_t kBodyBytesMax = 1u << 20;
+
+  /// Listens at once. Port 0: any. kUnavailable, naming the address, when it cannot. `handler` is
+  /// called on any thread, on several at once, and not any more after the destructor.
+  static Result<std::unique_ptr<HttpServer>> start(const Address& bind, size_t threads_max,
+                                                   RequestHandler handler);
+
+  /// Waits for the requests that are under way, but not for long: what a slow client holds lives on
+  /// until that lets go.
+  ~HttpServer();
+
+  const Address& address() const;
+
+ private:
+  class Impl;
+  explicit HttpServer(std::shared_ptr<Impl> impl);
+
+  const std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace freshet::rest
