@@ -15,6 +15,7 @@
 #include "tests/bench/counted_words.h"
 #include "tests/bench/interruption.h"
 #include "tests/bench/median.h"
+#include "tests/bench/scraper.h"
 #include "tests/integration/test_cluster.h"
 
 namespace freshet::bench {
@@ -33,6 +34,7 @@ struct Options {
   std::string cluster = "both";
   uint32_t parallelism = 2;
   uint32_t repeat = 1;
+  bool scraped = false;
 };
 
 /// What one run of the job took.
@@ -101,8 +103,12 @@ uint64_t dropped_results(const std::string& output) {
 /// Runs the job with one sink on one kind of cluster and checks what came out.
 class JobRun {
  public:
-  JobRun(const Options& options, bool local, bool file_sink, std::string text)
-      : options_(options), local_(local), file_sink_(file_sink), text_(std::move(text)) {}
+  JobRun(const Options& options, bool local, bool file_sink, std::string text, bool scraped = false)
+      : options_(options),
+        local_(local),
+        file_sink_(file_sink),
+        text_(std::move(text)),
+        scraped_(scraped) {}
 
   Result<Measurement> run(const CountedWords& expected) {
     const TemporaryDirectory directory;
@@ -159,13 +165,17 @@ class JobRun {
     cluster_options.task_managers = kTaskManagers;
     cluster_options.slots = (options_.parallelism + kTaskManagers - 1) / kTaskManagers;
     cluster_options.name = "bench";
+    if (scraped_) cluster_options.arguments = {"-D", "metrics.reporter.prom.port=0"};
     TestCluster cluster(cluster_options);
     if (!cluster.ok()) return internal_error("no cluster: " + cluster.started().errors);
+    std::optional<Scraper> scraper;
+    if (scraped_) scraper.emplace(metrics_endpoints_of(cluster, kTaskManagers));
     ASSIGN_OR_RETURN(const Duration cpu_before, cpu_time_of(cluster));
     const TimePoint begin = testing::monotonic_now();
     const Outcome outcome = cluster.run(arguments(results), kRunTime);
     const Duration time = testing::monotonic_now() - begin;
     RETURN_IF_ERROR(check(outcome));
+    if (scraper) RETURN_IF_ERROR(scraper->stop());
     ASSIGN_OR_RETURN(const Duration cpu_after, cpu_time_of(cluster));
     const Duration cpu_time = cpu_after - cpu_before + outcome.cpu_time;
     // A TaskManager says so when the JobManager has released the job, a moment later.
@@ -185,6 +195,7 @@ class JobRun {
   const bool local_;
   const bool file_sink_;
   const std::string text_;
+  const bool scraped_;
   std::string output_;  // Of the job.
 };
 
@@ -220,10 +231,42 @@ Status measure_sink(const Options& options, uint32_t vocabulary, bool local, boo
   return Status();
 }
 
+/// The same cluster with its metrics scraped once a second, and without an endpoint for them.
+Status compare_scraped(const Options& options, uint32_t vocabulary, const std::string& text) {
+  ASSIGN_OR_RETURN(const CountedWords expected, count_words_by_hand(text));
+  const auto words = static_cast<double>(expected.words);
+  std::vector<double> plain;
+  std::vector<double> scraped;
+  std::vector<double> ratios;
+  for (uint32_t i = 0; i < options.repeat; i++) {
+    double per_cpu_s[2] = {};
+    for (const bool first : {true, false}) {
+      const bool is_scraped = first == (i % 2 == 0);
+      ASSIGN_OR_RETURN(const Measurement one,
+                       JobRun(options, false, false, text, is_scraped).run(expected));
+      per_cpu_s[is_scraped] = words / seconds(one.cpu_time);
+    }
+    plain.push_back(per_cpu_s[false]);
+    scraped.push_back(per_cpu_s[true]);
+    ratios.push_back(per_cpu_s[true] / per_cpu_s[false]);
+  }
+  fmt::print(
+      "{{\"bench\": \"wordcount\", \"mode\": \"streaming\", \"cluster\": \"processes\", \"sink\": "
+      "\"discard\", \"vocabulary\": {}, \"scraped\": true, \"words_per_cpu_s\": {:.0f}, "
+      "\"baseline_words_per_cpu_s\": {:.0f}, \"ratio\": {:.4f}}}\n",
+      vocabulary, median(scraped), median(plain), median(ratios));
+  std::fflush(stdout);
+  return Status();
+}
+
 Status measure(const Options& options) {
   for (const uint32_t vocabulary : options.vocabularies) {
     ASSIGN_OR_RETURN(const std::string text, text_of(vocabulary, options.megabytes));
     RETURN_IF_ERROR(count_words_by_hand(text).status());  // Into the page cache.
+    if (options.scraped) {
+      RETURN_IF_ERROR(compare_scraped(options, vocabulary, text));
+      continue;
+    }
     for (const bool local : {true, false}) {
       if (options.cluster == (local ? "processes" : "local")) continue;
       for (const bool file_sink : {false, true})
@@ -252,6 +295,8 @@ int run(int argc, char** argv) {
   app.add_option("--repeat", options.repeat, "runs of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_flag("--scraped", options.scraped,
+               "compare clusters of processes with and without scraped metrics instead");
   CLI11_PARSE(app, argc, argv);
   end_on_signals();
   const Status status = measure(options);
