@@ -7,6 +7,10 @@
 
 namespace freshet {
 
+namespace {
+constexpr size_t kCauseBytesMax = 64 << 10;  // Users may throw anything.
+}
+
 std::vector<InputGate::ProducerRange> GateGroup::part(IndexRange range) const {
   std::vector<InputGate::ProducerRange> part;
   for (InputGate::ProducerRange one : producers) {
@@ -44,7 +48,7 @@ void to_proto(const AttemptId& attempt, proto::AttemptProto* proto) {
 
 void to_proto(const Status& status, proto::StatusProto* proto) {
   proto->set_code(static_cast<uint32_t>(status.code()));
-  proto->set_message(status.message());
+  proto->set_message(status.message().substr(0, kCauseBytesMax));
 }
 
 namespace {

@@ -104,6 +104,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   void on_channel_loss(const AttemptId& consumer, const ChannelLoss& loss) override;
 
  private:
+  void send_state(const TaskStateChange& change);
   Status on_deploy(const proto::DeployTasks& message);
   void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
   Status on_commit(const proto::Commit& message);
@@ -385,8 +386,39 @@ void TaskExecutor::Impl::end_session_if_empty() {
   link_->try_again();
 }
 
+namespace {
+
+constexpr uint64_t kCommittableBytesMax = 32u << 20;
+
+/// What a sink leaves travels in one message, and back in another.
+Status check_size(const std::vector<CommittableBytes>& committables) {
+  uint64_t bytes = 0;
+  for (const CommittableBytes& one : committables) bytes += one.payload.size();
+  if (bytes <= kCommittableBytesMax) return Status();
+  return invalid_argument("leaves " + std::to_string(bytes) + " bytes to be published; at most " +
+                          std::to_string(kCommittableBytesMax) + " are allowed for each task");
+}
+
+}  // namespace
+
 void TaskExecutor::Impl::on_task_state(const TaskStateChange& change) {
   main_.assert_on_thread();
+  if (const Status status = check_size(change.committables); !status.ok()) {
+    TaskStateChange failed;
+    failed.attempt = change.attempt;
+    failed.state = TaskState::kFailed;
+    failed.cause = status;
+    failed.progress = change.progress;
+    send_state(failed);
+    return tasks_->cancel(change.attempt);
+  }
+  send_state(change);
+  if (!is_terminal(change.state)) return;
+  release_if_empty(change.attempt.job);
+  end_session_if_empty();
+}
+
+void TaskExecutor::Impl::send_state(const TaskStateChange& change) {
   proto::Envelope envelope;
   proto::TaskStateChanged* message = envelope.mutable_task_state_changed();
   to_proto(change.attempt, message->mutable_attempt());
@@ -400,9 +432,6 @@ void TaskExecutor::Impl::on_task_state(const TaskStateChange& change) {
   }
   to_proto(change.attempt, numbers_of(change.progress), message->mutable_progress());
   link_->send(envelope);
-  if (!is_terminal(change.state)) return;
-  release_if_empty(change.attempt.job);
-  end_session_if_empty();
 }
 
 void TaskExecutor::Impl::on_channel_loss(const AttemptId& consumer, const ChannelLoss& loss) {

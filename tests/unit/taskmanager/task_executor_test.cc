@@ -297,6 +297,30 @@ TEST_F(TaskExecutorTest, ReportsTheOperatorThatThrew) {
   EXPECT_EQ(from_proto(failed->cause()).code(), StatusCode::kUserError);
 }
 
+TEST_F(TaskExecutorTest, SaysWhateverAnOperatorThrew) {
+  const std::string thrown = "no number: \xff\xfe" + std::string(70 << 20, 'x');
+  script_->on_record = [&] { throw std::runtime_error(thrown); };
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_THAT(failed->cause().message(), HasSubstr("no number: \xff\xfexxx"));
+  EXPECT_LE(failed->cause().message().size(), 64u << 10);
+  EXPECT_EQ(manager_.registrations, 1);
+}
+
+TEST_F(TaskExecutorTest, FailsATaskThatLeavesMoreToBePublishedThanAMessageHolds) {
+  script_->committables = {std::string(20 << 20, 'a'), std::string(20 << 20, 'b')};
+  deploy();
+  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(from_proto(failed->attempt()), attempt_of(1));
+  EXPECT_EQ(from_proto(failed->cause()).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(failed->cause().message(),
+              HasSubstr("leaves 41943040 bytes to be published; at most 33554432"));
+  EXPECT_EQ(manager_.registrations, 1);
+  EXPECT_FALSE(executor_->hosted_tasks() == 2);
+}
+
 TEST_F(TaskExecutorTest, RefusesABuilderThatBuildsDifferently) {
   script_->built_differently = 1;
   deploy();
