@@ -1,8 +1,11 @@
 #include "jobmanager/client_requests.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "jobmanager/control_messages.h"
+#include "network/message_channel.h"
 #include "network/transport.h"
 #include "runtime/base/log.h"
 #include "runtime/proto/control.pb.h"
@@ -52,6 +55,12 @@ Status ClientRequests::handle(SessionNumber session, proto::Envelope envelope) {
   }
   proto::Envelope reply = answer(envelope);
   reply.set_request_id(envelope.request_id());
+  if (const size_t bytes = reply.ByteSizeLong(); bytes > kMessageBytesMax) {
+    reply_error(session, envelope.request_id(),
+                resource_exhausted(fmt::format("the answer has {} bytes; at most {} can be sent",
+                                               bytes, kMessageBytesMax)));
+    return Status();
+  }
   server_.send(session, reply.SerializeAsString());
   return Status();
 }

@@ -6,11 +6,23 @@
 
 namespace freshet {
 
+namespace {
+constexpr uint64_t kOverheadBytes = 24;  // Of one committable in a message.
+}
+
 void CommitLedger::add(TaskManagerId producer, std::vector<JobCommittable> committables) {
-  Batch batch;
-  batch.producer = producer;
-  batch.committables = std::move(committables);
-  batches_.emplace(next_batch_++, std::move(batch));
+  Batch* batch = nullptr;
+  uint64_t bytes = 0;
+  for (JobCommittable& one : committables) {
+    const uint64_t size = one.payload.size() + kOverheadBytes;
+    if (batch == nullptr || bytes + size > kRequestBytesMax) {
+      batch = &batches_[next_batch_++];
+      batch->producer = producer;
+      bytes = 0;
+    }
+    bytes += size;
+    batch->committables.push_back(std::move(one));
+  }
 }
 
 void CommitLedger::expire(TimePoint now) {

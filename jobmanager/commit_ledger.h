@@ -18,8 +18,10 @@ class CommitLedger {
   static constexpr uint32_t kTriesMax = 5;        // With an error or no answer; a loss is none.
   static constexpr Duration kRetryDelay = 200ms;  // After an error; doubles with each try.
   static constexpr Duration kAnswerTimeout = 60s;
+  static constexpr uint64_t kRequestBytesMax = 16u << 20;  // Unless one committable has more.
 
-  /// What one TaskManager's tasks left. Before the first dispatch().
+  /// What one TaskManager's tasks left; more than kRequestBytesMax becomes several requests. Before
+  /// the first dispatch().
   void add(TaskManagerId producer, std::vector<JobCommittable> committables);
 
   /// Gives up waiting for answers that are overdue: the next dispatch() asks somebody else, if

@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kTasksMax = 1 << 20;
 constexpr size_t kTextLengthMax = 4096;
+constexpr size_t kHostLengthMax = 255;  // As in DNS; each gate group has those of all producers.
 constexpr size_t kCauseLengthMax = 64 << 10;
 
 void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) {
@@ -133,6 +134,8 @@ Result<TaskManagerInfo> read(const proto::RegisterTaskManager& from) {
        {&from.name(), &from.host_id(), &from.data_host(), &from.log_path()}) {
     if (text->size() > kTextLengthMax) return data_loss("a text of a TaskManager is too long");
   }
+  if (from.host_id().size() > kHostLengthMax || from.data_host().size() > kHostLengthMax)
+    return data_loss("the host of a TaskManager is too long");
   if (!from.unix_address().empty()) {
     const Result<Address> address = Address::parse(from.unix_address());
     if (!address.ok() || !address->is_unix())

@@ -11,6 +11,9 @@ namespace {
 using job_commands::DeployTasks;
 using job_commands::GateGroup;
 
+/// Of one message, in tasks, references to groups, producers and their places: some 100 bytes each.
+constexpr size_t kPiecesMax = 50'000;
+
 class DeploymentBuilder {
  public:
   DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check)
@@ -21,26 +24,24 @@ class DeploymentBuilder {
         places_(graph.group_count()) {}
 
   std::vector<DeployTasks> build() {
-    std::map<TaskManagerId, size_t> message_of;
-    std::vector<std::vector<uint32_t>> tasks_of;
-    std::vector<DeployTasks> messages;
+    std::map<TaskManagerId, size_t> number_of;
+    std::vector<std::pair<TaskManagerId, std::vector<uint32_t>>> tasks_of;
     for (uint32_t i = 0; i < graph_.task_count(); i++) {
       const TaskManagerId to = graph_.at(i).task_manager;
-      const auto [it, added] = message_of.try_emplace(to, messages.size());
-      if (added) {
-        messages.push_back({to, {}, {}, check_});
-        tasks_of.emplace_back();
-      }
-      tasks_of[it->second].push_back(i);
+      const auto [it, added] = number_of.try_emplace(to, tasks_of.size());
+      if (added) tasks_of.push_back({to, {}});
+      tasks_of[it->second].second.push_back(i);
     }
-    for (size_t m = 0; m < messages.size(); m++) fill(messages[m], tasks_of[m]);
-    return messages;
+    for (const auto& [to, tasks] : tasks_of) add_messages(to, tasks);
+    return std::move(messages_);
   }
 
  private:
-  void fill(DeployTasks& message, const std::vector<uint32_t>& tasks) {
-    message_number_++;
+  void add_messages(TaskManagerId to, const std::vector<uint32_t>& tasks) {
+    begin_message(to);
     for (const uint32_t index : tasks) {
+      if (pieces_ >= kPiecesMax) begin_message(to);
+      DeployTasks& message = messages_.back();
       const Execution& execution = graph_.at(index);
       const SubtaskId subtask = graph_.subtask_at(index);
       job_commands::TaskDeployment task;
@@ -50,8 +51,15 @@ class DeploymentBuilder {
       for (const DatasetId dataset : graph_.inputs_of(subtask.vertex)) {
         task.groups.push_back(place_in(message, graph_.group_read_by(dataset, subtask.index)));
       }
+      pieces_ += 1 + task.groups.size();
       message.tasks.push_back(std::move(task));
     }
+  }
+
+  void begin_message(TaskManagerId to) {
+    messages_.push_back({to, {}, {}, check_});
+    message_number_++;
+    pieces_ = 0;
   }
 
   uint32_t place_in(DeployTasks& message, uint32_t group) {
@@ -61,6 +69,7 @@ class DeploymentBuilder {
       number = message_number_;
       place = static_cast<uint32_t>(message.groups.size());
       message.groups.push_back(groups_[group]);
+      pieces_ += groups_[group]->task_managers.size() + groups_[group]->producers.size();
     }
     return place;
   }
@@ -91,7 +100,9 @@ class DeploymentBuilder {
   const bool check_;
   std::vector<std::shared_ptr<const GateGroup>> groups_;  // By index of the group, once needed.
   std::vector<std::pair<uint32_t, uint32_t>> places_;     // Message number, place in that message.
+  std::vector<DeployTasks> messages_;
   uint32_t message_number_ = 0;
+  size_t pieces_ = 0;  // Of the last message.
 };
 
 }  // namespace

@@ -44,6 +44,12 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
   record->master = std::make_unique<JobMaster>(std::move(options), std::move(backoff));
   record->information = std::make_shared<const std::string>(
       control_messages::encode_job_information(*record->master));
+  if (record->information->size() > kInformationBytesMax) {
+    return invalid_argument(
+        fmt::format("the graph and the arguments of the job have {} bytes; at "
+                    "most {} are allowed",
+                    record->information->size(), kInformationBytesMax));
+  }
   record->graph = std::make_shared<const JobGraph>(record->master->graph().job_graph());
   record->submitted = clock_.epoch_millis();
   JobRecord& added = *jobs_.emplace_back(std::move(record));

@@ -36,6 +36,7 @@ struct JobRecord {
 class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
  public:
   static constexpr size_t kRunningJobsMax = 1000;
+  static constexpr size_t kInformationBytesMax = 16u << 20;  // It is a part of larger messages.
   static constexpr size_t kEndedJobsMax = 100;  // Kept for those who ask; the oldest go first.
 
   struct Options {

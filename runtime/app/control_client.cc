@@ -32,6 +32,17 @@ Status unexpected_answer() {
       "the JobManager gave an answer of another kind; are both of the same version?");
 }
 
+/// A message that is too large would cost the connection.
+Status check_size(const proto::Envelope& request) {
+  constexpr size_t kRequestIdBytes = 16;
+  const size_t bytes = request.ByteSizeLong() + kRequestIdBytes;
+  if (bytes <= kMessageBytesMax) return Status();
+  return invalid_argument(
+      fmt::format("a request of {} bytes is too large for the JobManager; at "
+                  "most {} are allowed",
+                  bytes, kMessageBytesMax));
+}
+
 JobId job_id_of(const proto::JobIdProto& id) { return {id.high(), id.low()}; }
 
 void fill(const JobId& id, proto::JobIdProto* to) {
@@ -120,6 +131,7 @@ class ControlClient::Session final : public MessageChannel::Handler {
   /// Sends envelopes of one request; waits for the answer. An error that the JobManager answers is
   /// an error.
   Reply call(std::vector<proto::Envelope> request) {
+    for (const proto::Envelope& envelope : request) RETURN_IF_ERROR(check_size(envelope));
     Reply reply = wait_for([this, &request](ReplyHandler done) {
       if (!channel_) return done(Reply(lost_));
       const uint64_t id = next_request_++;

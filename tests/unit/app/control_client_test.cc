@@ -159,6 +159,18 @@ TEST_F(ControlClientTest, RefusesAJobManagerOfAnotherVersionAndNamesBoth) {
   }
 }
 
+TEST_F(ControlClientTest, RefusesASubmissionThatIsTooLargeAndStaysConnected) {
+  const auto client = connect();
+  ASSERT_TRUE(client.ok());
+  Submission submission;
+  submission.build.arguments = {std::string(kMessageBytesMax, 'x')};
+  const Status refused = (*client)->submit(submission).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("at most 67108864 are allowed"), std::string::npos)
+      << refused.to_string();
+  EXPECT_TRUE((*client)->list().ok());
+}
+
 TEST_F(ControlClientTest, GivesUpWhenNoAnswerComes) {
   request_timeout_ = 50ms;
   job_manager_.silent = true;

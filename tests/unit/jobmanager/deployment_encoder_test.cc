@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "jobmanager/control_messages.h"
 #include "jobmanager/deployment.h"
+#include "network/message_channel.h"
 #include "runtime/proto/control.pb.h"
 #include "tests/unit/jobmanager/job_script.h"
 
@@ -26,12 +29,14 @@ std::vector<TaskManagerInfo> task_managers(uint32_t count) {
   return all;
 }
 
-std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism) {
-  ExecutionGraph graph(two_vertices(parallelism, parallelism));
+std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism,
+                                                  uint32_t per_task_manager = kPerTaskManager,
+                                                  Partitioning partitioning = Partitioning::kHash) {
+  ExecutionGraph graph(two_vertices(parallelism, parallelism, partitioning));
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     const uint32_t index = graph.subtask_at(i).index;
-    graph.assign(i, AllocationId{i + 1}, TaskManagerId{index / kPerTaskManager + 1},
-                 index % kPerTaskManager);
+    graph.assign(i, AllocationId{i + 1}, TaskManagerId{index / per_task_manager + 1},
+                 index % per_task_manager);
   }
   return build_deployment(graph, JobId{0, 1}, true);
 }
@@ -88,6 +93,53 @@ TEST_F(DeploymentEncoderTest, EncodesWhatTaskManagersShareOnce) {
     EXPECT_EQ(same, group);
   }
   EXPECT_EQ(encoder.groups_encoded(), 1u);
+}
+
+/// However the slots are spread, with the longest addresses that may be.
+TEST_F(DeploymentEncoderTest, NoMessageOfALargeJobComesNearTheLimit) {
+  constexpr uint32_t kParallelism = 10'000;
+  for (const uint32_t per_task_manager : {1u, 100u, kParallelism}) {
+    auto infos = task_managers(kParallelism / per_task_manager);
+    for (TaskManagerInfo& info : infos) {
+      info.host_id = info.data_host = std::string(255, 'h');
+      info.unix_address = "unix:/" + std::string(100, 's');
+    }
+    DeploymentEncoder encoder(information_, infos);
+    const auto commands = deployment(kParallelism, per_task_manager);
+    EXPECT_EQ(commands.size(), infos.size());
+    for (size_t i = 0; i < commands.size(); i += commands.size() / 10 + 1) {
+      EXPECT_LT(encoder.encode(commands[i]).size(), kMessageBytesMax / 4) << per_task_manager;
+    }
+  }
+}
+
+TEST_F(DeploymentEncoderTest, WhatOneTaskManagerGetsIsSplitAndEachPartStandsAlone) {
+  constexpr uint32_t kParallelism = 65'536;
+  for (const Partitioning partitioning : {Partitioning::kHash, Partitioning::kForward}) {
+    const auto commands = deployment(kParallelism, kParallelism, partitioning);
+    EXPECT_GT(commands.size(), 1u);
+    DeploymentEncoder encoder(information_, task_managers(1));
+    std::set<std::pair<uint32_t, uint32_t>> tasks;
+    for (const auto& command : commands) {
+      const std::string bytes = encoder.encode(command);
+      EXPECT_LT(bytes.size(), kMessageBytesMax / 8);
+      proto::Envelope envelope;
+      ASSERT_TRUE(envelope.ParseFromString(bytes));
+      const proto::DeployTasks& message = envelope.deploy_tasks();
+      EXPECT_EQ(message.job().SerializeAsString(), *information_);
+      for (const proto::TaskDeployment& task : message.tasks()) {
+        const proto::AttemptProto& attempt = task.attempt();
+        EXPECT_TRUE(tasks.insert({attempt.vertex(), attempt.subtask()}).second);
+        ASSERT_EQ(task.groups_size(), static_cast<int>(attempt.vertex()));
+        if (attempt.vertex() == 0) continue;
+        ASSERT_LT(task.groups(0), static_cast<uint32_t>(message.groups_size()));
+        const proto::GateGroup& group = message.groups(static_cast<int>(task.groups(0)));
+        ASSERT_LE(group.producers(0).begin(), attempt.subtask());
+        ASSERT_GT(group.producers(group.producers_size() - 1).end(), attempt.subtask());
+      }
+    }
+    EXPECT_EQ(tasks.size(), 2 * kParallelism);
+  }
 }
 
 TEST_F(DeploymentEncoderTest, CommitCarriesTheSameInformation) {

@@ -205,6 +205,50 @@ TEST_F(JobManagerTest, RefusesWrongRequestsOfClientsAndKeepsThem) {
   EXPECT_TRUE(job_manager_->jobs().jobs().empty());
 }
 
+TEST_F(JobManagerTest, RefusesAJobThatNoDeploymentCouldCarry) {
+  auto user = client();
+  put_module(*user);
+  proto::Envelope large = submission();
+  BuildOptions build;
+  build.arguments = {std::string(JobDispatcher::kInformationBytesMax, 'x')};
+  to_proto(build, large.mutable_submit_job()->mutable_build());
+  user->send(large);
+  const proto::SubmitJobReply reply = user->take_last().submit_job_reply();
+  EXPECT_EQ(reply.status().code(), static_cast<uint32_t>(StatusCode::kInvalidArgument));
+  EXPECT_THAT(reply.status().message(), HasSubstr("at most 16777216 are allowed"));
+  EXPECT_FALSE(user->closed());
+  EXPECT_TRUE(job_manager_->jobs().jobs().empty());
+}
+
+TEST_F(JobManagerTest, SaysThatAnAnswerIsTooLargeInsteadOfSendingIt) {
+  constexpr uint32_t kJobs = 1000;
+  start({"restart-strategy.type=fixed-delay", "restart-strategy.fixed-delay.delay=1 h"});
+  auto worker = task_manager(1, 2 * kJobs);
+  auto user = client();
+  put_module(*user);
+  for (uint32_t i = 0; i < kJobs; i++) {
+    proto::Envelope job = submission();
+    job.mutable_submit_job()->set_name(std::string(4096, 'n'));
+    user->send(job);
+    EXPECT_EQ(user->take_last().submit_job_reply().status().message(), "");
+    proto::Envelope failed;
+    proto::TaskStateChanged* state = failed.mutable_task_state_changed();
+    *state->mutable_attempt() = deployment(*worker).tasks(0).attempt();
+    state->set_state(static_cast<uint32_t>(TaskState::kFailed));
+    state->mutable_cause()->set_code(static_cast<uint32_t>(StatusCode::kInternal));
+    state->mutable_cause()->set_message(std::string(64 << 10, 'x'));
+    worker->send(failed);
+  }
+  proto::Envelope list;
+  list.set_request_id(7);
+  list.mutable_list_jobs();
+  user->send(list);
+  const proto::Envelope answer = user->take_last();
+  EXPECT_EQ(answer.request_id(), 7u);
+  EXPECT_THAT(answer.error_reply().status().message(), HasSubstr("at most 67108864 can be sent"));
+  EXPECT_FALSE(user->closed());
+}
+
 TEST_F(JobManagerTest, ShowsTheCluster) {
   auto worker = task_manager(7, 3);
   auto user = client();
