@@ -55,6 +55,7 @@ void ScriptedJobManager::on_message(const std::shared_ptr<MessageChannel>& chann
     registrations++;
     if (on_registration) on_registration();
     registration = envelope.register_task_manager();
+    if (!answer_registrations) return;
     reply.mutable_register_reply()->set_heartbeat_interval_ms(1000);
     reply.mutable_register_reply()->set_heartbeat_timeout_ms(10000);
   } else if (envelope.has_heartbeat()) {

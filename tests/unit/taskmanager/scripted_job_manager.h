@@ -39,6 +39,7 @@ class ScriptedJobManager final : public MessageChannel::Handler {
 
   std::map<std::string, std::string> blobs;
   bool answer_heartbeats = true;
+  bool answer_registrations = true;
   Status welcome;
   uint64_t epoch = 1;
   std::optional<PeerVersion> version;  // That of who comes, if none is set.

@@ -3,133 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "network/local_transport.h"
-#include "runtime/base/log.h"
-#include "runtime/base/manual_executor.h"
-#include "runtime/base/memory_file_system.h"
-#include "runtime/task/executor_task_runner.h"
-#include "runtime/task/replay.h"
-#include "tests/unit/taskmanager/deployments.h"
-#include "tests/unit/taskmanager/scripted_job_manager.h"
+#include "tests/unit/taskmanager/task_executor_fixture.h"
 
 namespace freshet {
 namespace {
 
 using taskmanager_test::attempt_of;
-using taskmanager_test::JobScript;
 using taskmanager_test::kJob;
 using taskmanager_test::kModule;
-using taskmanager_test::ScriptedJobManager;
+using taskmanager_test::TaskExecutorTest;
 using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-/// A TaskExecutor and a scripted JobManager in one thread, over the in-process transport and the
-/// real data plane.
-class TaskExecutorTest : public ::testing::Test {
- protected:
-  explicit TaskExecutorTest(const std::string& bind_host = "127.0.0.1") {
-    ShuffleEnvironment::Options options;
-    options.task_manager = TaskManagerId{77};
-    options.bind = Address{bind_host, 0};
-    options.unix_bind = Address::parse("unix:@data").value();
-    options.pool_bytes = 1 << 20;
-    auto shuffle = ShuffleEnvironment::create(options, transport_);
-    EXPECT_TRUE(shuffle.ok()) << shuffle.status().to_string();
-    shuffle_ = std::move(shuffle).value();
-    manager_.blobs[content_hash(kModule)] = kModule;
-    TaskExecutor::Options task_executor;
-    task_executor.id = TaskManagerId{77};
-    task_executor.slots = 2;
-    task_executor.job_manager = manager_.address();
-    task_executor.state_directory = "/state";
-    task_executor.channel_hash = true;
-    task_executor.labels = {{"host", "here"}, {"tm_id", "77"}};
-    executor_ = std::make_unique<TaskExecutor>(
-        task_executor,
-        TaskExecutor::Environment{transport_, main_, tasks_, main_, loader_, files_, clock_,
-                                  *random_, *shuffle_, nullptr, &recorder_,
-                                  [this](const Status& status) { fatal_.push_back(status); },
-                                  &metrics_, [] { return TaskManagerNumbers{{.threads = 7}}; }});
-    main_.post("start", [this] { executor_->start(); });
-    main_.run_ready();
-  }
-
-  ~TaskExecutorTest() override {
-    destroy();
-    shuffle_->shut_down();
-    main_.run_ready();
-    EXPECT_EQ(shuffle_->free_bytes(), shuffle_->total_bytes());
-    shuffle_.reset();
-  }
-
-  void destroy() {
-    if (!executor_) return;
-    bool stopped = false;
-    main_.post("stop", [&] { executor_->stop([&] { stopped = true; }); });
-    settle();
-    EXPECT_TRUE(stopped);
-    main_.post("destroy", [&] { executor_.reset(); });
-    main_.run_ready();
-  }
-
-  void settle() { main_.advance(2s); }
-  void deploy(AttemptNumber attempt = 0, bool check = false) {
-    manager_.send(
-        taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address(), attempt, check));
-    settle();
-  }
-  template <class Fill>
-  void tell(Fill fill) {
-    proto::Envelope envelope;
-    fill(envelope);
-    manager_.send(envelope);
-    settle();
-  }
-  void cancel(AttemptNumber attempt = 0) {
-    tell([&](proto::Envelope& envelope) {
-      for (uint32_t vertex : {0, 1})
-        to_proto(attempt_of(vertex, attempt), envelope.mutable_cancel_tasks()->add_attempts());
-    });
-  }
-  void release() {
-    tell([](proto::Envelope& envelope) {
-      to_proto(kJob, envelope.mutable_release_job()->mutable_job());
-    });
-  }
-  static proto::Envelope clean_up_order() {
-    proto::Envelope envelope;
-    to_proto(kJob, envelope.mutable_release_job()->mutable_job());
-    taskmanager_test::fill_job(envelope.mutable_release_job()->mutable_clean_up());
-    return envelope;
-  }
-  std::string module_path() const { return "/state/modules/" + content_hash(kModule) + ".so"; }
-
-  ManualClock clock_;
-  ManualExecutor main_{clock_};
-  LocalTransport transport_{main_};
-  MemoryFileSystem files_;
-  ExecutorTaskRunner tasks_{main_};
-  std::unique_ptr<Random> random_ = make_seeded_random(5);
-  std::shared_ptr<JobScript> script_ = std::make_shared<JobScript>();
-  taskmanager_test::ScriptLoader loader_{script_};
-  MemoryTaskRecorder recorder_;
-  MetricRegistry metrics_;
-  ScriptedJobManager manager_{transport_, main_, Address{"127.0.0.1", 0}};
-  std::unique_ptr<ShuffleEnvironment> shuffle_;
-  std::vector<Status> fatal_;
-  std::unique_ptr<TaskExecutor> executor_;
-};
-
-TEST_F(TaskExecutorTest, RegistersAndSendsHeartbeats) {
-  EXPECT_EQ(manager_.registrations, 1);
-  EXPECT_TRUE(executor_->registered());
-  main_.advance(3500ms);
-  EXPECT_EQ(manager_.heartbeats, 3);
-}
 
 TEST_F(TaskExecutorTest, TellsWhatItsTasksDoWithHeartbeatsAndToTheRegistry) {
   EXPECT_TRUE(metrics_.read(clock_.now()).empty());
@@ -160,23 +48,6 @@ TEST_F(TaskExecutorTest, TellsWhatItsTasksDoWithHeartbeatsAndToTheRegistry) {
   EXPECT_EQ(records_in.value, static_cast<double>(heartbeat.progress(1).records_in()));
   cancel();
   EXPECT_TRUE(metrics_.read(clock_.now()).empty());
-}
-
-TEST_F(TaskExecutorTest, AnnouncesBothAddressesOfItsData) {
-  EXPECT_EQ(manager_.registration.data_host(), "127.0.0.1");
-  EXPECT_EQ(manager_.registration.data_port(), shuffle_->data_address().port);
-  EXPECT_EQ(manager_.registration.unix_address(), "unix:@data");
-}
-
-/// Its data port is bound to all addresses of the machine.
-class WildcardTaskExecutorTest : public TaskExecutorTest {
- protected:
-  WildcardTaskExecutorTest() : TaskExecutorTest("0.0.0.0") {}
-};
-
-TEST_F(WildcardTaskExecutorTest, AnnouncesTheAddressOfItsControlConnection) {
-  EXPECT_EQ(manager_.registration.data_host(), "127.0.0.1");
-  EXPECT_EQ(manager_.registration.data_port(), shuffle_->data_address().port);
 }
 
 TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
@@ -406,115 +277,6 @@ TEST_F(TaskExecutorTest, FailsTasksWhoseModuleIsDamaged) {
   EXPECT_THAT(loader_.loaded, IsEmpty());
 }
 
-TEST_F(TaskExecutorTest, EndsItsTasksAndRegistersAnewWhenTheJobManagerIsLost) {
-  script_->endless = true;
-  deploy();
-  EXPECT_EQ(executor_->hosted_tasks(), 2u);
-  const size_t said = manager_.received.size();
-  manager_.drop();
-  settle();
-  EXPECT_EQ(executor_->hosted_tasks(), 0u);
-  EXPECT_EQ(manager_.registrations, 2);
-  EXPECT_TRUE(executor_->registered());
-  EXPECT_EQ(manager_.received.size(),
-            said);  // Nothing of the old registration is said in the new one.
-}
-
-TEST_F(TaskExecutorTest, CleansUpTheJobsOfAJobManagerThatIsGoneBeforeItOffersSlotsAgain) {
-  std::vector<std::string> log;
-  script_->log = &log;
-  script_->endless = true;
-  deploy();
-  manager_.on_registration = [&] { log.push_back("registered"); };
-  manager_.epoch++;
-  manager_.drop();
-  settle();
-  EXPECT_THAT(log, ElementsAre("clean up", "registered"));
-}
-
-TEST_F(TaskExecutorTest, LeavesTheJobsOfAJobManagerThatItOnlyLostSightOfAlone) {
-  std::vector<std::string> log;
-  script_->log = &log;
-  script_->endless = true;
-  deploy();
-  manager_.drop();
-  settle();
-  manager_.epoch++;
-  manager_.drop();
-  settle();
-  EXPECT_EQ(manager_.registrations, 3);
-  EXPECT_THAT(log, IsEmpty());
-}
-
-TEST_F(TaskExecutorTest, TakesAJobManagerThatDoesNotAnswerForLost) {
-  manager_.answer_heartbeats = false;
-  main_.advance(12s);
-  EXPECT_GE(manager_.registrations, 2);
-}
-
-TEST_F(TaskExecutorTest, GoesOnTryingLaterEachTime) {
-  manager_.welcome = failed_precondition("security.secret differs");
-  manager_.drop();
-  main_.advance(60s);
-  EXPECT_EQ(manager_.registrations, 1);
-  manager_.welcome = Status();
-  main_.advance(6s);
-  EXPECT_EQ(manager_.registrations, 2);
-}
-
-TEST_F(TaskExecutorTest, TellsAJobManagerOfAnotherVersionFromItsOwnAndTriesItRarely) {
-  for (const bool it_refuses : {false, true}) {
-    SCOPED_TRACE(it_refuses);
-    std::vector<std::string> lines;
-    log_to_sink(
-        [](void* to, LogLevel, std::string_view line) {
-          static_cast<std::vector<std::string>*>(to)->emplace_back(line);
-        },
-        &lines);
-    const int before = manager_.registrations;
-    manager_.version = PeerVersion{"9.8.7", 42};
-    if (it_refuses) manager_.welcome = failed_precondition("go away");
-    manager_.drop();
-    const int greetings = manager_.greetings;
-    main_.advance(100s);
-    EXPECT_EQ(manager_.greetings, greetings + 4);  // At once and then every 30 s.
-    EXPECT_EQ(manager_.registrations, before);
-    EXPECT_THAT(lines,
-                Contains(HasSubstr("has version 9.8.7 (protocol 42), this TaskManager has")));
-    manager_.version.reset();
-    manager_.welcome = Status();
-    main_.advance(31s);
-    EXPECT_EQ(manager_.registrations, before + 1);
-    log_to_sink(nullptr, nullptr);
-  }
-}
-
-TEST_F(TaskExecutorTest, FetchesNoModuleFromAJobManagerOfAnotherVersion) {
-  manager_.version = PeerVersion{"9.8.7", 42};
-  deploy();
-  const proto::TaskStateChanged* failed = manager_.last(TaskState::kFailed);
-  ASSERT_NE(failed, nullptr);
-  EXPECT_THAT(failed->cause().message(), HasSubstr("has version 9.8.7 (protocol 42)"));
-  EXPECT_EQ(manager_.blobs_sent, 0);
-  manager_.version.reset();
-}
-
-TEST_F(TaskExecutorTest, ClosesTheConnectionAfterABadMessage) {
-  for (const std::string& bytes : {std::string("\xff\xff\xff garbage"), std::string()}) {
-    const int before = manager_.registrations;
-    manager_.send_bytes(bytes);
-    settle();
-    EXPECT_EQ(manager_.registrations, before + 1);
-  }
-  proto::Envelope envelope =
-      taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address());
-  envelope.mutable_deploy_tasks()->mutable_tasks(0)->mutable_attempt()->set_subtask(4000);
-  const int before = manager_.registrations;
-  manager_.send(envelope);
-  settle();
-  EXPECT_EQ(manager_.registrations, before + 1);
-}
-
 TEST_F(TaskExecutorTest, CancelsATaskThatWaitsForItsModule) {
   manager_.send(taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address()));
   proto::Envelope envelope;
@@ -536,31 +298,6 @@ TEST_F(TaskExecutorTest, ReportsACommitThatFails) {
   });
   ASSERT_TRUE(manager_.received.back().has_commit_done());
   EXPECT_THAT(manager_.received.back().commit_done().status().message(), HasSubstr("no space"));
-}
-
-TEST_F(TaskExecutorTest, SaysThatItCrashesAndNothingElseAfterThat) {
-  deploy();
-  CrashReport crash;
-  crash.reason = "SIGSEGV at address 0x0";
-  crash.job = kJob;
-  crash.attempt = attempt_of(1);
-  crash.code_name = "sum \xff";  // Whatever it is, the message arrives.
-  crash.frames = {"count()", "main"};
-  crash.culprit = "count()";
-  bool told = false;
-  main_.post("crash", [&] { executor_->report_crash(crash, [&] { told = true; }); });
-  main_.run_ready();
-  EXPECT_TRUE(told);
-  EXPECT_FALSE(manager_.connected());
-  ASSERT_TRUE(manager_.received.back().has_task_manager_crashes());
-  const proto::TaskManagerCrashes& message = manager_.received.back().task_manager_crashes();
-  EXPECT_EQ(message.reason(), crash.reason);
-  EXPECT_EQ(message.code_name(), crash.code_name);
-  EXPECT_EQ(message.attempt().vertex(), 1u);
-  EXPECT_EQ(message.frames_size(), 2);
-  EXPECT_EQ(message.culprit(), "count()");
-  settle();
-  EXPECT_EQ(manager_.registrations, 1);
 }
 
 TEST_F(TaskExecutorTest, AnswersTheReleaseOfAJobThatItNeverHad) {
