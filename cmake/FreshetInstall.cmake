@@ -40,7 +40,7 @@ endfunction()
 # freshet_install(): after every target is there.
 function(freshet_install)
   install(TARGETS freshet RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-  install(TARGETS freshet_lib LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS freshet_lib freshet_http LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 
   # Headers: what jobs and their tests may include, and whatever these include, found when it is installed.

@@ -66,6 +66,17 @@ function(freshet_shared_library)
   freshet_products(freshet_lib)
 endfunction()
 
+# freshet_http_library(SOURCES ...): libfreshet_http, what a process loads when it starts an HTTP server, with the foreign libraries of
+# that; see runtime/rest/http_server.h. Whoever starts one must depend on it.
+function(freshet_http_library)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  add_library(freshet_http MODULE ${ARG_SOURCES})
+  set_target_properties(freshet_http PROPERTIES INSTALL_RPATH "$ORIGIN")
+  target_link_libraries(freshet_http PRIVATE freshet_warnings freshet::freshet freshet_httplib)
+  freshet_use_precompiled(freshet_http freshet_precompiled)
+  freshet_products(freshet_http)
+endfunction()
+
 # freshet_test(NAME SOURCES ... [LABELS ...] [LIBS ...] [ARGUMENTS ...] [TIMEOUT seconds]): one executable of tests, one ctest entry.
 #   LABELS: unit, contract, sim, integration, example, tidy, fuzz; `concurrency` adds it to the tsan run.
 #   A source may have a main() of its own. Results lie in <build>/test-results, where tests/run_tests.py counts them.

@@ -17,22 +17,18 @@ class HttpServer {
  public:
   static constexpr size_t kBodyBytesMax = 1u << 20;
 
-  /// Listens at once. Port 0: any. kUnavailable, naming the address, when it cannot. `handler` is
+  /// Listens at once. What it needs is in a library of its own, libfreshet_http, beside libfreshet:
+  /// loaded by the first call, so that a process without a server does without a megabyte of
+  /// foreign ones. Port 0: any. kUnavailable, naming the address, when it cannot. `handler` is
   /// called on any thread, on several at once, and not any more after the destructor.
   static Result<std::unique_ptr<HttpServer>> start(const Address& bind, size_t threads_max,
                                                    RequestHandler handler);
 
   /// Waits for the requests that are under way, but not for long: what a slow client holds lives on
   /// until that lets go.
-  ~HttpServer();
+  virtual ~HttpServer() = default;
 
-  const Address& address() const;
-
- private:
-  class Impl;
-  explicit HttpServer(std::shared_ptr<Impl> impl);
-
-  const std::shared_ptr<Impl> impl_;
+  virtual const Address& address() const = 0;
 };
 
 }  // namespace freshet::rest
