@@ -9,6 +9,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # What is installed needs neither tes
 
 option(FRESHET_BUILD_TESTS "Build tests and benchmarks" ON)
 option(FRESHET_ANALYZE "clang thread-safety analysis" OFF)
+option(FRESHET_FUZZ "libFuzzer drives the targets of tests/fuzz; needs clang" OFF)
 set(FRESHET_SANITIZE "" CACHE STRING "Sanitizers, as given to -fsanitize=")
 
 find_program(FRESHET_CCACHE ccache)
@@ -41,7 +42,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 if(FRESHET_ANALYZE)
   target_compile_options(freshet_warnings INTERFACE -Wthread-safety)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_definitions(ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE)
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # So that ccache knows a header that was parsed again.
+endif()
+if(FRESHET_FUZZ)
+  # Not -O0, which halves the number of inputs per second.
+  add_compile_options(-O1 -fsanitize=fuzzer-no-link)
 endif()
 set(FRESHET_SANITIZE_OPTIONS "")  # Of libfreshet and of every job for it.
 if(FRESHET_SANITIZE)
