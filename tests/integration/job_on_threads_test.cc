@@ -233,5 +233,33 @@ TEST(JobOnThreadsTest, FailsWithTheOperatorWhoseRecordHasAWrongSize) {
     EXPECT_NE(report.cause.message().find(said), std::string::npos) << report.cause.message();
 }
 
+TEST(JobOnThreadsTest, MetricsAreReadWhileTasksComeRunAndGo) {
+  const auto results = std::make_shared<CollectedResults<int64_t>>();
+  const auto module = std::make_shared<InProcessModule>("numbers", [&](Environment& env) {
+    env.from_source(sequence(1, 20'000))
+        .rebalance()
+        .map([](const int64_t& number) { return number; })
+        .sink_to(collect_sink<int64_t>(results));
+  });
+  ThreadCluster cluster(module);
+  std::atomic<bool> done{false};
+  std::atomic<double> most{0};
+  std::thread reader([&] {
+    while (!done) {
+      double records = 0;
+      for (const MetricGroupReading& group : cluster.read_metrics()) {
+        if (group.scope == MetricScope::kTask) records += group.metrics.front().value;
+      }
+      most = std::max(most.load(), records);
+    }
+  });
+  for (int run = 0; run < 3 || (most == 0 && run < 100); ++run)
+    EXPECT_EQ(cluster.run(submission_of(*module)).state, JobState::kFinished);
+  done = true;
+  reader.join();
+  EXPECT_GT(most, 0);
+  EXPECT_EQ(results->values().size(), 20'000u);  // Of the last run.
+}
+
 }  // namespace
 }  // namespace freshet

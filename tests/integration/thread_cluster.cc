@@ -69,6 +69,15 @@ bool ThreadCluster::nothing_is_spilled() {
   return false;
 }
 
+std::vector<MetricGroupReading> ThreadCluster::read_metrics() {
+  std::vector<MetricGroupReading> all;
+  for (const auto& one : task_managers_) {
+    for (MetricGroupReading& group : one->metrics()->read(clock_->now()))
+      all.push_back(std::move(group));
+  }
+  return all;
+}
+
 void ThreadCluster::add_task_manager(const std::string& name) {
   TaskManagerRunner::Options options;
   options.configuration = configuration_;

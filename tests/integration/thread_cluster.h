@@ -41,6 +41,9 @@ class ThreadCluster {
   /// Waits for the threads that remove spill files; false when that never comes.
   bool nothing_is_spilled();
 
+  /// Of all TaskManagers, on the calling thread.
+  std::vector<MetricGroupReading> read_metrics();
+
   JobId submit(const Submission& submission);
   /// Waits until the job has ended.
   JobReport wait_for(const JobId& job);
