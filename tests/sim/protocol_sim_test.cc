@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tests/sim/sim_program.h"
 #include "tests/sim/sim_run.h"
 
 namespace freshet::sim {
@@ -55,6 +56,121 @@ TEST_F(RegistrationSimTest, LateAnswersOfTheJobManagerDoNoHarm) {
   }
   EXPECT_GT(given_up, 10u);
 }
+
+/// Connections between the processes of a cluster are held, reset, clogged and split, and the
+/// JobManager dies, at random moments close to each other.
+class ProtocolSeedTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  static constexpr uint32_t kFaults = 8;
+  static constexpr Duration kAtOnce = 40ms;
+  static constexpr Duration kLater = 15s;
+  static constexpr uint64_t kStates = 80;  // Somewhat more than tasks go through before the end.
+
+  void break_something() {
+    SimNetwork& network = run_.world().network();
+    const std::vector<SimProcess*> live = run_.cluster().task_managers();
+    SimProcess* const job_manager = run_.cluster().job_manager();
+    if (live.empty() || job_manager == nullptr) return;
+    const SimProcessId a = live[random_->below(live.size())]->id();
+    SimProcess& other = *live[random_->below(live.size())];
+    const SimProcessId b = other.id() == a || random_->one_in(2) ? job_manager->id() : other.id();
+    switch (random_->below(8)) {
+      case 0:
+        network.reset(a, b);
+        return;
+      case 1:
+        network.clog(a, b, Duration(random_->below(kHeld.count())));
+        return;
+      case 2:
+        network.split(a, b);
+        run_.world().queue().add(run_.world().queue().now() + kHeld, 0, "heal",
+                                 [&network, a, b] { network.heal(a, b); });
+        return;
+      case 3:
+        if (random_->one_in(2)) return job_manager->crash();
+        return other.crash();
+      case 4:
+      case 5:
+        network.hold(a, b, Duration(random_->below(3 * kHeld.count())));
+        return;
+      default:
+        network.hold(b, a, Duration(random_->below(3 * kHeld.count())));
+    }
+  }
+
+  /// Either must have come, or nothing raced.
+  static void TearDownTestSuite() {
+    if (cancelled_ + finished_ < 50) return;
+    EXPECT_GT(registrations_, 3 * runs_);  // Two would be without faults.
+    EXPECT_GT(cancelled_, 10u);
+    EXPECT_GT(finished_, 0u);
+  }
+
+  static inline uint64_t runs_ = 0;
+  static inline uint64_t registrations_ = 0;
+  static inline uint64_t cancelled_ = 0;
+  static inline uint64_t finished_ = 0;
+
+  const std::unique_ptr<Random> random_ = make_seeded_random(GetParam() * 31);
+  SimRun run_{ledger_job(),
+              {.seed = GetParam(),
+               .same_ports = GetParam() % 2 == 0,
+               .configuration = patient_configuration()}};
+};
+
+TEST_P(ProtocolSeedTest, IsExactWhateverComesLateOrAfterSomethingNewer) {
+  SCOPED_TRACE(SimProgram::repeat(GetParam()));
+  SimEventQueue& queue = run_.world().queue();
+  // Before anybody is registered, or when the job begins; and what follows from that is met again.
+  if (GetParam() % 3 != 0) {
+    ASSERT_TRUE(
+        queue.run_until([&] { return run_.cluster().job_state() == JobState::kRunning; }, 1min))
+        << run_.last_lines();
+  }
+  for (uint32_t i = 0; i < kFaults; ++i) {
+    const Duration span = i % 2 == 0 ? kAtOnce : kLater;
+    queue.add(queue.now() + Duration(random_->below(span.count())), 0, "fault",
+              [this] { break_something(); });
+  }
+  queue.run_until(queue.now() + kLater);
+  run_.expect_exactly_once_or_refused();
+  ++runs_;
+  registrations_ += run_.world().log().count("registered");
+}
+
+/// A job is cancelled when it ends, or nearly.
+TEST_P(ProtocolSeedTest, CancelledJobLeavesNothingOrWasFinished) {
+  SCOPED_TRACE(SimProgram::repeat(GetParam()));
+  SimCluster& cluster = run_.cluster();
+  SimEventQueue& queue = run_.world().queue();
+  ASSERT_TRUE(queue.run_until(
+      [&] {
+        return run_.world().log().count("task_state") > GetParam() % kStates ||
+               cluster.job_state() == JobState::kCommitting;
+      },
+      1min));
+  cluster.cancel();
+  if (GetParam() % 4 == 0) break_something();
+  if (!queue.run_until([&] { return cluster.has_ended(0); }, 30s)) cluster.cancel();
+  ASSERT_TRUE(cluster.run_until_ended(10min)) << run_.last_lines();
+  ASSERT_TRUE(queue.run_until([&] { return cluster.hosted_tasks() == 0; }, 2min))
+      << run_.last_lines();
+  queue.run_until(queue.now() + 1min);
+  if (cluster.job_state() != JobState::kFinished && cluster.submissions() < 2) {
+    EXPECT_EQ(cluster.job_state(), JobState::kCanceled) << cluster.job_cause().to_string();
+    EXPECT_TRUE(run_.output().empty());
+    EXPECT_TRUE(run_.leftovers().empty()) << run_.leftovers().front();
+    ++cancelled_;
+  } else if (cluster.submissions() < 2) {
+    EXPECT_EQ(run_.output(), ledger_job().expected);
+    ++finished_;
+  }
+  EXPECT_EQ(cluster.segment_bytes_in_use(), 0u);
+  EXPECT_TRUE(cluster.problems().empty()) << cluster.problems().front();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ProtocolSeedTest, testing::ValuesIn(SimProgram::get().seeds),
+                         [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
 }  // namespace freshet::sim

@@ -24,6 +24,18 @@ void SimClient::start() {
   mailbox_.post("client_connect", [this] { connect(); });
 }
 
+void SimClient::cancel() {
+  mailbox_.post("client_cancel", [this] {
+    if (channel_ == nullptr || !job_.has_value()) return;
+    proto::Envelope envelope;
+    envelope.set_request_id(4);
+    proto::JobIdProto* const id = envelope.mutable_cancel_job()->mutable_job();
+    id->set_high(job_->high);
+    id->set_low(job_->low);
+    channel_->send(envelope.SerializeAsString());
+  });
+}
+
 void SimClient::connect() {
   if (channel_ != nullptr) channel_->detach();
   channel_ = nullptr;

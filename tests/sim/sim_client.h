@@ -34,6 +34,9 @@ class SimClient final : public MessageChannel::Handler {
   /// Once.
   void start();
 
+  /// Asks for the end of the job. Lost with the connection.
+  void cancel();
+
   /// The job, once the JobManager has answered.
   const std::optional<JobId>& job() const { return job_; }
   /// How often the JobManager took it.

@@ -17,6 +17,7 @@ namespace freshet::sim {
 namespace {
 
 constexpr uint64_t kPoolBytes = 16u << 20;
+constexpr uint16_t kDataPort = 7000;
 constexpr Duration kSuperviseInterval = 50ms;
 constexpr Duration kReleaseTime = 10s;
 
@@ -48,11 +49,11 @@ struct SimCluster::TaskManagerProgram {
         runner(tasks) {}
 
   /// On `main`, as the TaskExecutor wants it.
-  Status start(const TaskExecutor::Options& options, ModuleLoader& modules,
+  Status start(const TaskExecutor::Options& options, uint16_t data_port, ModuleLoader& modules,
                TaskRecorder* recorder) {
     ShuffleEnvironment::Options settings;
     settings.task_manager = options.id;
-    settings.bind = Address{"127.0.0.1", 0};
+    settings.bind = Address{"127.0.0.1", data_port};
     settings.pool_bytes = kPoolBytes;
     settings.gate_budget_bytes = 64u << 10;
     settings.overdraft_bytes_max = 16u << 10;
@@ -166,8 +167,10 @@ void SimCluster::start_task_manager(uint32_t index) {
   process.run(std::move(program));
   recorders_.push_back(std::make_unique<Recorder>(process, options_));
   TaskRecorder& recorder = *recorders_.back();
-  self.main.post("start", [this, &self, &recorder, options] {
-    const Status status = self.start(options, modules_, options_.recorded ? &recorder : nullptr);
+  const auto data_port = static_cast<uint16_t>(options_.same_ports ? kDataPort + index : 0);
+  self.main.post("start", [this, &self, &recorder, options, data_port] {
+    const Status status =
+        self.start(options, data_port, modules_, options_.recorded ? &recorder : nullptr);
     if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
   });
 }

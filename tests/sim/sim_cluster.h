@@ -30,6 +30,7 @@ class SimCluster {
     uint32_t task_managers = 2;
     uint32_t slots = 2;
     bool recorded = true;      // Tasks are; others run as in production, and pass no fault marks.
+    bool same_ports = false;   // A TaskManager has the data port of the one that it replaces.
     bool one_machine = false;  // All but the clients are on it, and outputs are on its disk.
     Duration restart_delay = 300ms;                         // Of a dead process or host.
     std::map<std::string, std::string> configuration = {};  // Of the JobManager.
@@ -68,6 +69,8 @@ class SimCluster {
   uint64_t segment_bytes_in_use() const;
   /// How often a job was taken: more than once after the JobManager was lost.
   uint32_t submissions(size_t job = 0) const;
+  /// Its client asks for its end.
+  void cancel(size_t job = 0) { jobs_.at(job)->client->cancel(); }
   /// Resets a client's connection to the JobManager.
   void reset_client(size_t job = 0);
 

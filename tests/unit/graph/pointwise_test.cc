@@ -44,6 +44,16 @@ TEST(PointwiseTest, DoesNotOverflowAtTheLargestParallelism) {
   EXPECT_EQ(consumers_of_producer(Partitioning::kRescale, n - 2, n - 1, n).end, n);
 }
 
+/// Where the product of the two no longer fits in 32 bits.
+TEST(PointwiseTest, IsTheIdentityForEqualSidesHoweverLarge) {
+  for (const uint32_t n : {46'341u, 50'000u, 65'536u}) {
+    for (uint32_t i = 0; i < n; i++) {
+      ASSERT_EQ(producers_of_consumer(Partitioning::kRescale, i, n, n), (IndexRange{i, i + 1}));
+      ASSERT_EQ(consumers_of_producer(Partitioning::kRescale, i, n, n), (IndexRange{i, i + 1}));
+    }
+  }
+}
+
 TEST(PointwiseTest, MatchesKnownExamples) {
   EXPECT_EQ(consumers_of_producer(Partitioning::kRescale, 1, 3, 7), (IndexRange{3, 5}));
   EXPECT_EQ(producers_of_consumer(Partitioning::kRescale, 2, 7, 3), (IndexRange{4, 7}));

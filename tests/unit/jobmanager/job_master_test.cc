@@ -120,6 +120,32 @@ TEST(JobMasterTest, RestartsAfterAFailureWithNewAttempts) {
   EXPECT_EQ(script.job().restarts(), 1u);
 }
 
+TEST(JobMasterTest, FailuresCloseTogetherAndBeforeTheRestartAreOneRestart) {
+  Configuration configuration;
+  ASSERT_TRUE(configuration.set("restart-strategy.type", "fixed-delay").ok());
+  ASSERT_TRUE(configuration.set("restart-strategy.fixed-delay.attempts", "1").ok());
+  ASSERT_TRUE(configuration.set("restart-strategy.fixed-delay.delay", "1 s").ok());
+  JobScript script(two_vertices(), configuration);
+  script.run_all({"register 1", "register 2", "register 3", "start", "slots 1:0 2:0", "all RUNNING",
+                  "fail 0/0#0 first"});
+  EXPECT_EQ(script.job().state(), JobState::kRestarting);
+  // The second within a millisecond, of a task that is being cancelled; the third with its slot.
+  EXPECT_THAT(script.run_all({"wait 1", "fail 1/0#0 second"}), IsEmpty());
+  EXPECT_THAT(script.run("lose 2"), IsEmpty());
+  EXPECT_EQ(script.job().graph().live_count(), 0u);
+  // During the delay: another one that would have been used.
+  EXPECT_THAT(script.run_all({"wait 500", "slots 1:0 3:0", "lose 3"}), IsEmpty());
+  EXPECT_THAT(script.run("wait 498"), IsEmpty());
+  EXPECT_THAT(script.run("wait 1"), ElementsAre("require_slots 2"));
+  EXPECT_THAT(script.run_all({"register 4", "slots 1:0 4:0"}),
+              ElementsAre(HasSubstr("deploy tm=1 0/0#1@0 1/0#1@0"),
+                          HasSubstr("deploy tm=4 0/1#1@0 1/1#1@0"), "= RUNNING"));
+  EXPECT_EQ(script.job().restarts(), 1u);
+  EXPECT_EQ(script.job().cause().message(), "source (1/2) on taskmanager-1: first");
+  script.run("all RUNNING");
+  EXPECT_THAT(script.run("fail 0/0#1 again"), Contains("= FAILING"));  // Only now it counts.
+}
+
 /// What the last deployment of a job with two TaskManagers says, after `lines`.
 std::vector<std::string> deployments_after(const std::vector<std::string>& lines) {
   JobScript script(two_vertices());
@@ -404,6 +430,19 @@ TEST(JobMasterTest, HeartbeatThatCrossesADeploymentIsNoFailure) {
   script.run_all({"register 1", "register 2", "start", "slots 1:0 2:0"});
   EXPECT_THAT(script.run("hosted 1"), IsEmpty());
   EXPECT_EQ(script.job().state(), JobState::kRunning);
+}
+
+TEST(JobMasterTest, HeartbeatsThatOvertakeOrFollowAnAcknowledgementAreNoFailure) {
+  JobScript script(two_vertices());
+  script.run_all({"register 1", "register 2", "start", "slots 1:0 2:0"});
+  EXPECT_THAT(script.run("hosted 1"), IsEmpty());                  // It crossed the deployment.
+  EXPECT_THAT(script.run("hosted 1 0/0#0 1/0#0"), IsEmpty());      // It overtook what acknowledges.
+  EXPECT_THAT(script.run("state 0/0#0 RUNNING"), IsEmpty());       // The acknowledgement is lost.
+  EXPECT_THAT(script.run("hosted 1 0/0#0"), IsEmpty());            // 1/0 is not acknowledged.
+  EXPECT_THAT(script.run("state 0/0#0 INITIALIZING"), IsEmpty());  // It comes late.
+  EXPECT_EQ(script.job().graph().at(0).state, TaskState::kRunning);
+  script.run("state 1/0#0 INITIALIZING");
+  EXPECT_THAT(script.run("hosted 1 0/0#0"), Contains("= RESTARTING"));
 }
 
 TEST(JobMasterTest, TaskManagerThatCancelsByItselfFailsTheTask) {
