@@ -37,6 +37,7 @@ bool ClientRequests::is_for(PeerRole role, const proto::Envelope& envelope) {
     case proto::Envelope::kListJobs:
     case proto::Envelope::kGetJob:
     case proto::Envelope::kCancelJob:
+    case proto::Envelope::kFailTask:
     case proto::Envelope::kGetCluster:
       return role == PeerRole::kClient;
     default:
@@ -79,6 +80,9 @@ proto::Envelope ClientRequests::answer(const proto::Envelope& request) {
       break;
     case proto::Envelope::kCancelJob:
       cancel_job(request, reply);
+      break;
+    case proto::Envelope::kFailTask:
+      fail_task(request.fail_task(), reply.mutable_fail_task_reply());
       break;
     default:
       get_cluster(reply);
@@ -134,6 +138,21 @@ void ClientRequests::get_job(const proto::Envelope& request, proto::Envelope& re
 void ClientRequests::cancel_job(const proto::Envelope& request, proto::Envelope& reply) {
   const Status status = jobs_.cancel(control_messages::read(request.cancel_job().job()));
   control_messages::write(status, reply.mutable_cancel_job_reply()->mutable_status());
+}
+
+void ClientRequests::fail_task(const proto::FailTask& request, proto::FailTaskReply* answer) {
+  const auto failure = static_cast<ProvokedFailure>(request.failure());
+  const auto provoke = [&]() -> Result<JobDispatcher::ProvokedTask> {
+    if (request.failure() > UINT8_MAX || !is_valid(failure))
+      return invalid_argument(fmt::format("no way to fail has the number {}", request.failure()));
+    return jobs_.provoke(control_messages::read(request.job()), request.vertex(), request.subtask(),
+                         failure);
+  };
+  const Result<JobDispatcher::ProvokedTask> provoked = provoke();
+  control_messages::write(provoked.status(), answer->mutable_status());
+  if (!provoked.ok()) return;
+  control_messages::write(provoked->attempt, answer->mutable_attempt());
+  answer->set_task(provoked->text);
 }
 
 void ClientRequests::get_cluster(proto::Envelope& reply) const {

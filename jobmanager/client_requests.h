@@ -9,6 +9,11 @@
 
 namespace freshet {
 
+namespace proto {
+class FailTask;
+class FailTaskReply;
+}  // namespace proto
+
 /// Answers clients: jobs, cluster, blobs. A request that is well-formed and wrong gets an error as
 /// its answer; anything else closes the connection. Belongs to the main thread.
 class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
@@ -38,6 +43,7 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   void list_jobs(proto::Envelope& reply) const;
   void get_job(const proto::Envelope& request, proto::Envelope& reply) const;
   void cancel_job(const proto::Envelope& request, proto::Envelope& reply);
+  void fail_task(const proto::FailTask& request, proto::FailTaskReply* answer);
   void get_cluster(proto::Envelope& reply) const;
 
   void put_blob(SessionNumber, proto::Envelope);

@@ -247,6 +247,14 @@ std::string encode(const job_commands::FinishTasks& command) {
   return envelope.SerializeAsString();
 }
 
+std::string encode(const job_commands::ProvokeFailure& command) {
+  proto::Envelope envelope;
+  proto::ProvokeFailure* message = envelope.mutable_provoke_failure();
+  write(command.attempt, message->mutable_attempt());
+  message->set_failure(static_cast<uint32_t>(command.failure));
+  return envelope.SerializeAsString();
+}
+
 std::string encode(const job_commands::Commit& command, std::string_view job_information) {
   proto::Commit own;
   own.set_commit_id(command.commit_id);

@@ -8,6 +8,7 @@
 
 #include "runtime/base/ids.h"
 #include "runtime/graph/job_graph.h"
+#include "runtime/graph/provoked_failure.h"
 
 namespace freshet {
 
@@ -65,6 +66,13 @@ struct FinishTasks {
   std::vector<AttemptId> attempts;
 };
 
+/// Asked for by a user who tries failures out.
+struct ProvokeFailure {
+  TaskManagerId to;
+  AttemptId attempt;
+  ProvokedFailure failure;
+};
+
 struct Commit {
   TaskManagerId to;
   uint64_t commit_id = 0;  // New for every sending.
@@ -78,7 +86,8 @@ struct ReleaseJob {};
 
 using JobCommand =
     std::variant<job_commands::RequireSlots, job_commands::DeployTasks, job_commands::CancelTasks,
-                 job_commands::FinishTasks, job_commands::Commit, job_commands::ReleaseJob>;
+                 job_commands::FinishTasks, job_commands::ProvokeFailure, job_commands::Commit,
+                 job_commands::ReleaseJob>;
 using JobCommands = std::vector<JobCommand>;
 
 }  // namespace freshet

@@ -73,6 +73,21 @@ Status JobDispatcher::cancel(JobId id) {
   return Status();
 }
 
+Result<JobDispatcher::ProvokedTask> JobDispatcher::provoke(JobId id, const std::string& vertex,
+                                                           uint32_t subtask,
+                                                           ProvokedFailure failure) {
+  if (find(id) == nullptr) return not_found("no job has the id " + id.to_string());
+  JobRecord* const record = running(id);
+  if (record == nullptr)
+    return failed_precondition(fmt::format("job {} has ended already", id.to_string()));
+  const JobMaster& master = *record->master;
+  ASSIGN_OR_RETURN(const SubtaskId target, master.find_subtask(vertex, subtask));
+  ASSIGN_OR_RETURN(JobCommands commands, master.provoke(mailbox_.now(), target, failure));
+  ProvokedTask provoked{{id, target, master.graph().at(target).attempt}, master.describe(target)};
+  apply(*record, std::move(commands));
+  return provoked;
+}
+
 void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
   resources_.add(info);
   order_clean_ups();
@@ -205,6 +220,8 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
     outlet_.send_to_task_manager(cancel->to, cm::encode(*cancel));
   } else if (const auto* finish = std::get_if<jc::FinishTasks>(&command)) {
     outlet_.send_to_task_manager(finish->to, cm::encode(*finish));
+  } else if (const auto* provoke = std::get_if<jc::ProvokeFailure>(&command)) {
+    outlet_.send_to_task_manager(provoke->to, cm::encode(*provoke));
   } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {
     record.users.insert(commit->to);
     outlet_.send_to_task_manager(commit->to, cm::encode(*commit, *record.information));

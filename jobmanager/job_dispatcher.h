@@ -66,6 +66,12 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   /// Refused with kInvalidArgument when the job's restart settings make no sense.
   Result<JobId> submit(JobSubmission);
   Status cancel(JobId);
+  struct ProvokedTask {
+    AttemptId attempt;
+    std::string text;  // For people.
+  };
+  /// See JobMaster::find_subtask() and JobMaster::provoke().
+  Result<ProvokedTask> provoke(JobId, const std::string& vertex, uint32_t subtask, ProvokedFailure);
 
   void on_task_manager_registered(const TaskManagerInfo&);
   void on_task_manager_lost(TaskManagerId, const TaskManagerLoss&);

@@ -399,6 +399,26 @@ Result<JobCommands> JobMaster::cancel(TimePoint now) {
   return commands;
 }
 
+Result<JobCommands> JobMaster::provoke(TimePoint, SubtaskId subtask,
+                                       ProvokedFailure failure) const {
+  CHECK(graph_.contains(subtask));
+  const Execution& execution = graph_.at(subtask);
+  const bool runs = execution.state == TaskState::kRunning ||
+                    execution.state == TaskState::kInitializing ||
+                    execution.state == TaskState::kEndOfData;
+  if (state_ != JobState::kRunning || !runs) {
+    return failed_precondition(
+        fmt::format("{} is {}, and the job {}; only a task that runs can fail", name_of(subtask),
+                    to_string(execution.state), to_string(state_)));
+  }
+  LOG_INFO("failure_provoked",
+           {{"job", id()}, {"task", describe(subtask)}, {"failure", to_string(failure)}});
+  JobCommands commands;
+  commands.push_back(job_commands::ProvokeFailure{
+      execution.task_manager, AttemptId{id(), subtask, execution.attempt}, failure});
+  return commands;
+}
+
 void JobMaster::cancel_all(JobCommands& commands) {
   std::vector<uint32_t> executions(graph_.task_count());
   for (uint32_t i = 0; i < executions.size(); i++) executions[i] = i;

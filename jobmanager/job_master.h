@@ -92,6 +92,13 @@ class JobMaster {
   /// Refused while results are being published and after the end.
   Result<JobCommands> cancel(TimePoint now);
 
+  /// The subtask's present attempt fails in this way. Refused when it does not run.
+  Result<JobCommands> provoke(TimePoint now, SubtaskId, ProvokedFailure) const;
+  /// `vertex`: its number or its name. kNotFound when there is none such, or several.
+  Result<SubtaskId> find_subtask(const std::string& vertex, uint32_t index) const;
+  /// `sink (2/4) on taskmanager-2`
+  std::string describe(SubtaskId) const;
+
   /// Call when deadline() has come; earlier or later calls are harmless.
   JobCommands on_time(TimePoint now);
   std::optional<TimePoint> deadline() const;
@@ -135,8 +142,6 @@ class JobMaster {
   std::string describe(TaskManagerId) const;
   /// `sink (2/4)`
   std::string name_of(SubtaskId) const;
-  /// The same on its TaskManager: `sink (2/4) on taskmanager-2`
-  std::string describe(SubtaskId) const;
   std::string describe_slots() const;
 
   void wait_for_slots(TimePoint now);

@@ -1,5 +1,6 @@
 // What a JobMaster says to people.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "jobmanager/job_master.h"
 #include "network/transport.h"
@@ -56,6 +57,26 @@ std::string JobMaster::describe(SubtaskId subtask) const {
   const auto it = known_.find(graph_.at(subtask).task_manager);
   if (it != known_.end() && !it->second.name.empty()) text += " on " + it->second.name;
   return text;
+}
+
+Result<SubtaskId> JobMaster::find_subtask(const std::string& vertex, uint32_t index) const {
+  std::vector<const JobVertex*> found;
+  std::vector<std::string> known;
+  for (const JobVertex& one : graph_.job_graph().vertices) {
+    if (one.hidden) continue;
+    known.push_back(fmt::format("{} '{}'", one.id.value, one.name()));
+    if (one.name() == vertex || std::to_string(one.id.value) == vertex) found.push_back(&one);
+  }
+  if (found.size() != 1) {
+    return not_found(fmt::format("{} vertex '{}' in job {}; there are {}",
+                                 found.empty() ? "no" : "more than one", vertex, id().to_string(),
+                                 fmt::join(known, ", ")));
+  }
+  if (index >= found[0]->parallelism) {
+    return not_found(fmt::format("no subtask {} of vertex '{}'; they go from 0 to {}", index,
+                                 found[0]->name(), found[0]->parallelism - 1));
+  }
+  return SubtaskId{found[0]->id, index};
 }
 
 }  // namespace freshet

@@ -167,6 +167,15 @@ void HostedTasks::watch_cancellation(const AttemptId& attempt, Hosted& hosted) {
       });
 }
 
+void HostedTasks::provoke(const AttemptId& attempt, ProvokedFailure failure) {
+  const auto found = tasks_.find(attempt);
+  if (found == tasks_.end() || found->second.task == nullptr) return;
+  LOG_WARN("failure_provoked",
+           {{"job", attempt.job}, {"attempt", attempt}, {"failure", to_string(failure)}});
+  found->second.task->request_failure(failure);
+  environment_.tasks.wake(found->second.task);
+}
+
 void HostedTasks::finish(const AttemptId& attempt) {
   const auto found = tasks_.find(attempt);
   if (found == tasks_.end() || found->second.task == nullptr) return;

@@ -53,6 +53,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   // Attempts that are not hosted any more are ignored: their last state was on its way.
   void cancel(const AttemptId&);
   void finish(const AttemptId&);
+  void provoke(const AttemptId&, ProvokedFailure);
   /// Cancels what was not told to finish.
   void end_job(const JobId&);
   void cancel_all();

@@ -107,6 +107,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   void send_state(const TaskStateChange& change);
   Status on_deploy(const proto::DeployTasks& message);
   void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
+  Status on_provoke(const proto::ProvokeFailure& message);
   Status on_commit(const proto::Commit& message);
   Status on_release(const proto::ReleaseJob& message);
   void release_if_empty(const JobId& id);
@@ -193,6 +194,8 @@ Status TaskExecutor::Impl::on_message(const proto::Envelope& envelope) {
       for (const proto::AttemptProto& attempt : envelope.finish_tasks().attempts())
         tasks_->finish(from_proto(attempt));
       return Status();
+    case proto::Envelope::kProvokeFailure:
+      return on_provoke(envelope.provoke_failure());
     case proto::Envelope::kCommit:
       return on_commit(envelope.commit());
     case proto::Envelope::kReleaseJob:
@@ -264,6 +267,14 @@ void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment>
   };
   if (to_check.empty()) return start({});
   job->check(std::move(to_check), std::move(start));
+}
+
+Status TaskExecutor::Impl::on_provoke(const proto::ProvokeFailure& message) {
+  const auto failure = static_cast<ProvokedFailure>(message.failure());
+  if (message.failure() > UINT8_MAX || !is_valid(failure))
+    return invalid_argument("no way to fail has the number " + std::to_string(message.failure()));
+  tasks_->provoke(from_proto(message.attempt()), failure);
+  return Status();
 }
 
 Status TaskExecutor::Impl::on_commit(const proto::Commit& message) {

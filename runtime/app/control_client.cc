@@ -314,6 +314,21 @@ Status ControlClient::cancel(const JobId& id) {
   return status_of(reply.cancel_job_reply().status());
 }
 
+Result<std::string> ControlClient::fail_task(const JobId& id, const std::string& vertex,
+                                             uint32_t subtask, ProvokedFailure failure) {
+  proto::Envelope request;
+  proto::FailTask* message = request.mutable_fail_task();
+  fill(id, message->mutable_job());
+  message->set_vertex(vertex);
+  message->set_subtask(subtask);
+  message->set_failure(static_cast<uint32_t>(failure));
+  ASSIGN_OR_RETURN(const proto::Envelope reply, session_->call(std::move(request)));
+  if (!reply.has_fail_task_reply()) return unexpected_answer();
+  RETURN_IF_ERROR(status_of(reply.fail_task_reply().status()));
+  const proto::FailTaskReply& answer = reply.fail_task_reply();
+  return fmt::format("{}, attempt {}", answer.task(), answer.attempt().attempt());
+}
+
 Result<std::vector<TaskManagerReport>> ControlClient::task_managers() {
   proto::Envelope request;
   request.mutable_get_cluster();

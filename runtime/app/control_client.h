@@ -10,6 +10,7 @@
 #include "runtime/base/ids.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/job_module.h"
+#include "runtime/graph/provoked_failure.h"
 #include "runtime/graph/task_state.h"
 
 namespace freshet {
@@ -96,6 +97,10 @@ class ControlClient {
   Result<JobReport> get(const JobId&);
   Result<JobDetails> details(const JobId&);
   Status cancel(const JobId&);
+  /// Has the present attempt of a subtask fail. `vertex`: its number or its name. Returns who that
+  /// is, for people.
+  Result<std::string> fail_task(const JobId&, const std::string& vertex, uint32_t subtask,
+                                ProvokedFailure);
   Result<std::vector<TaskManagerReport>> task_managers();
 
  private:

@@ -87,6 +87,7 @@ Json vertices_json(const JobDetails& details, const TaskManagerNames& names) {
   Json vertices = Json::array();
   for (const auto subtasks : by_vertex(details.tasks)) {
     Json vertex;
+    vertex["vertex"] = subtasks.front().attempt.subtask.vertex.value;
     vertex["name"] = subtasks.front().name;
     vertex["parallelism"] = subtasks.size();
     vertex["subtasks"] = Json::array();
@@ -117,13 +118,14 @@ std::string task_list_text(const JobDetails& details, const TaskManagerNames& na
                                "BUSY", "BACKPR.", "TASKMANAGER");
   for (const auto subtasks : by_vertex(details.tasks)) {
     const VertexSum sum = sum_of(subtasks);
-    text += task_line(subtasks.front().name, "", "", sum.records_in, sum.records_out,
-                      fmt::format("{} %", sum.busy_percent),
+    const uint32_t vertex = subtasks.front().attempt.subtask.vertex.value;
+    text += task_line(fmt::format("{}: {}", vertex, subtasks.front().name), "", "", sum.records_in,
+                      sum.records_out, fmt::format("{} %", sum.busy_percent),
                       fmt::format("{} %", sum.back_pressured_percent), "");
     for (const TaskReport& task : subtasks) {
-      text += task_line(fmt::format("  {}/{}", task.attempt.subtask.index + 1, subtasks.size()),
-                        to_string(task.state), task.attempt.attempt, task.records_in,
-                        task.records_out, fmt::format("{} %", percent(task.busy_ms, task)),
+      text += task_line(fmt::format("  {}", to_string(task.attempt.subtask)), to_string(task.state),
+                        task.attempt.attempt, task.records_in, task.records_out,
+                        fmt::format("{} %", percent(task.busy_ms, task)),
                         fmt::format("{} %", percent(task.back_pressured_ms, task)),
                         name_of(task.task_manager, names));
     }

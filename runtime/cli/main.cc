@@ -97,6 +97,7 @@ int run(std::vector<std::string> arguments) {
   add_info_command(parser, invocation, commands);
   add_build_command(parser, invocation, commands);
   add_job_commands(parser, commands);
+  add_fail_command(parser, commands);
   add_cluster_commands(parser, commands);
   add_config_command(parser, commands);
   add_process_commands(parser, commands);

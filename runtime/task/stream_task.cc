@@ -165,6 +165,7 @@ bool StreamTask::take_mail() {
     move_to(TaskState::kFinished);
     return false;
   }
+  if (mail & kProvoked) fail_as_provoked(provoked_.load());
   if (mail & kFlush) flush_due_ = true;
   if (mail & kTimer) timer_wanted_ = false;
   return true;

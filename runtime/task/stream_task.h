@@ -14,6 +14,7 @@
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/job_module.h"
+#include "runtime/graph/provoked_failure.h"
 #include "runtime/task/decisions.h"
 #include "runtime/task/flush_timer.h"
 #include "runtime/task/operator_chain.h"
@@ -68,6 +69,11 @@ class StreamTask final : public RunnableTask {
   }
   void request_finish() { mail_.fetch_or(kFinish); }
   void request_flush() { mail_.fetch_or(kFlush); }
+  /// For experiments.
+  void request_failure(ProvokedFailure failure) {
+    provoked_.store(failure);
+    mail_.fetch_or(kProvoked);
+  }
   /// The time that on_timer_wanted() asked for has passed.
   void on_timer() { mail_.fetch_or(kTimer); }
 
@@ -86,7 +92,7 @@ class StreamTask final : public RunnableTask {
   const AttemptId& attempt() const { return options_.attempt; }
 
  private:
-  enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4, kTimer = 8 };
+  enum Mail : uint32_t { kCancel = 1, kFinish = 2, kFlush = 4, kTimer = 8, kProvoked = 16 };
   enum Counter {
     kRecordsIn,
     kRecordsOut,
@@ -131,6 +137,7 @@ class StreamTask final : public RunnableTask {
   StepResult step_guarded();
   StepResult work();
   bool take_mail();
+  void fail_as_provoked(ProvokedFailure);
   void initialize();
   Status open_inputs_and_outputs();
   bool can_emit();
@@ -192,6 +199,7 @@ class StreamTask final : public RunnableTask {
   bool released_ = false;
 
   std::atomic<uint32_t> mail_{0};
+  std::atomic<ProvokedFailure> provoked_{};  // With kProvoked.
   std::atomic<bool> wants_flush_{false};
   bool flush_due_ = false;              // At the end of this step.
   std::atomic<bool> cancelled_{false};  // Also asked within an element.

@@ -1,4 +1,9 @@
 // How a task fails: whose fault it was, and with which element.
+#include <unistd.h>
+
+#include <csignal>
+#include <stdexcept>
+
 #include "runtime/task/stream_task.h"
 
 namespace freshet {
@@ -76,6 +81,21 @@ void StreamTask::fail(Status cause, std::string operator_name) {
   change.operator_name = std::move(operator_name);
   release();
   move_to(TaskState::kFailed, std::move(change));
+}
+
+/// Throws, crashes or does not return, as an operator would.
+void StreamTask::fail_as_provoked(ProvokedFailure failure) {
+  running_.name.store(&vertex_.operators.front().name, std::memory_order_relaxed);
+  running_.provoked.store(true, std::memory_order_relaxed);
+  switch (failure) {
+    case ProvokedFailure::kException:
+      throw std::runtime_error("asked for by 'freshet fail'");
+    case ProvokedFailure::kHang:
+      while (true) (void)pause();
+    case ProvokedFailure::kCrash:
+      (void)std::raise(SIGSEGV);
+      return;
+  }
 }
 
 }  // namespace freshet

@@ -3,8 +3,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
+#include "tests/integration/gated_job.h"
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -85,6 +87,93 @@ TEST_F(CrashTest, AModuleThatCrashesInAnotherRunStillHasNames) {
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors, AllOf(HasSubstr("fragile.cc:"), Not(HasSubstr(" in 0x"))));
   }
+}
+
+/// `freshet fail` on a job that waits in the middle of its input.
+class ProvokedFailureTest : public ::testing::Test {
+ protected:
+  ProvokedFailureTest()
+      : cluster_(TestCluster::Options{.arguments = {"-D", "task.cancellation.timeout=1 s"}}) {}
+
+  void SetUp() override {
+    ASSERT_TRUE(cluster_.ok()) << cluster_.started().errors;
+    job_ = std::make_unique<GatedJob>(cluster_, directory_.path());
+    ASSERT_TRUE(job_->wait_until_in_the_middle()) << job_->errors();
+  }
+
+  Outcome fail(const std::string& task, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {cluster_.jobs().front().id, task};
+    for (std::string& word : more) arguments.push_back(std::move(word));
+    return run_freshet(cluster_.command("fail", std::move(arguments)));
+  }
+
+  void expect_exact_result_after_a_restart(uint32_t restarts = 1) {
+    ASSERT_TRUE(job_->wait_until_in_the_middle(restarts)) << job_->errors();
+    job_->open_gate();
+    ASSERT_EQ(job_->run().wait(60s), 0) << job_->errors();
+    job_->expect_exact_result();
+  }
+
+  const TemporaryDirectory directory_;
+  TestCluster cluster_;
+  std::unique_ptr<GatedJob> job_;
+};
+
+TEST_F(ProvokedFailureTest, AnExceptionRestartsTheJob) {
+  const Outcome outcome = fail("1/1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("Told to fail by exception: "), HasSubstr("(2/"),
+                                    HasSubstr("on taskmanager-"), HasSubstr(", attempt 0.")));
+  expect_exact_result_after_a_restart();
+  EXPECT_THAT(job_->errors(), HasSubstr("exception: asked for by 'freshet fail'"));
+  EXPECT_TRUE(cluster_.process("taskmanager-1").restarts == 0 &&
+              cluster_.process("taskmanager-2").restarts == 0);
+}
+
+TEST_F(ProvokedFailureTest, CrashesDoNotCountAgainstTheOperator) {
+  for (uint32_t restarts = 1; restarts <= 4; ++restarts) {
+    const Outcome outcome = fail("1/0", {"--how", "crash", "--json"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("\"failure\": \"crash\""));
+    ASSERT_TRUE(job_->wait_until_in_the_middle(restarts)) << job_->errors();
+  }
+  expect_exact_result_after_a_restart(4);
+  EXPECT_THAT(job_->errors(),
+              AllOf(HasSubstr("SIGSEGV (asked for by 'freshet fail')"), HasSubstr("4 restarts")));
+}
+
+TEST_F(ProvokedFailureTest, AHangEndsItsTaskManagerWhenTheJobIsCancelled) {
+  ASSERT_EQ(fail("1/0", {"--how", "hang"}).exit_code, 0);
+  const std::string id = cluster_.jobs().front().id;
+  ASSERT_EQ(run_freshet(cluster_.command("cancel", {id})).exit_code, 0);
+  EXPECT_EQ(job_->run().wait(60s), 1) << job_->errors();
+  EXPECT_EQ(cluster_.jobs().front().state, "CANCELED");
+  EXPECT_TRUE(wait_until(
+      [&] {
+        return cluster_.process("taskmanager-1").restarts +
+                   cluster_.process("taskmanager-2").restarts ==
+               1;
+      },
+      10s));
+}
+
+TEST_F(ProvokedFailureTest, RefusesWhatIsNotThere) {
+  const auto refused = [&](const std::string& task, std::vector<std::string> more = {}) {
+    const Outcome outcome = fail(task, std::move(more));
+    EXPECT_NE(outcome.exit_code, 0);
+    return outcome.errors;
+  };
+  EXPECT_THAT(refused("9/0"),
+              AllOf(HasSubstr("no vertex '9' in job"), HasSubstr("there are 1 'gated")));
+  EXPECT_THAT(refused("1/7"), HasSubstr("no subtask 7 of vertex '"));
+  EXPECT_THAT(refused("1"), HasSubstr("'1' is no VERTEX/SUBTASK"));
+  EXPECT_THAT(refused("1/x"), HasSubstr("SUBTASK of VERTEX/SUBTASK"));
+  EXPECT_THAT(refused("1/0", {"--how", "fire"}), HasSubstr("it is exception, hang or crash"));
+  const Outcome unknown = run_freshet(cluster_.command("fail", {std::string(32, '1'), "1/0"}));
+  EXPECT_THAT(unknown.errors, HasSubstr("no job has the id"));
+  job_->open_gate();
+  EXPECT_EQ(job_->run().wait(60s), 0) << job_->errors();
+  EXPECT_THAT(refused("1/0"), HasSubstr("has ended already"));
 }
 
 TEST(LocalCrashTest, SaysWhoseCodeBringsTheProcessDownAndLeavesNothing) {

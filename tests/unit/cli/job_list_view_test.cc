@@ -56,15 +56,15 @@ TEST(JobListViewTest, ShowsVerticesWithTheirSubtasksAndTheLargestShares) {
   EXPECT_EQ(task_list_text(some_job(), kNames),
             "    VERTEX, SUBTASK                    STATE        ATTEMPT     RECORD"
             "S IN    RECORDS OUT  BUSY BACKPR.  TASKMANAGER\n"
-            "    text                                                              "
+            "    0: text                                                           "
             "   0             10  25 %    75 %\n"
-            "      1/1                              RUNNING            3           "
+            "      0/0                              RUNNING            3           "
             "   0             10  25 %    75 %  taskmanager-1\n"
-            "    count                                                             "
+            "    1: count                                                          "
             "2001             20 100 %     0 %\n"
-            "      1/2                              RUNNING            3           "
+            "      1/0                              RUNNING            3           "
             "1000             10 100 %     0 %  tm-0000000000000008\n"
-            "      2/2                              RUNNING            3           "
+            "      1/1                              RUNNING            3           "
             "1001             10   0 %     0 %  tm-0000000000000008\n");
 }
 

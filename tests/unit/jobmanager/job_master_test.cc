@@ -462,5 +462,18 @@ TEST(JobMasterTest, CountsWhatItsSourcesRead) {
   EXPECT_EQ(job.source_records(), 12u);
 }
 
+TEST(JobMasterTest, HasOneTaskFailThatRuns) {
+  JobScript script = running_job();
+  EXPECT_THAT(script.run("fail_by_crash sink 1"), ElementsAre("provoke tm=2 1/1#0 crash"));
+  EXPECT_THAT(script.run("fail_by_crash 0 0"), ElementsAre("provoke tm=1 0/0#0 crash"));
+  EXPECT_THAT(script.run("fail_by_crash source 2"),
+              ElementsAre(HasSubstr("no subtask 2 of vertex 'source'; they go from 0 to 1")));
+  EXPECT_THAT(script.run("fail_by_crash 7 0"),
+              ElementsAre(HasSubstr("there are 0 'source', 1 'sink'")));
+  script.run("lose 2");
+  EXPECT_THAT(script.run("fail_by_crash 1 0"),
+              ElementsAre(HasSubstr("sink (1/2) is CANCELING, and the job RESTARTING")));
+}
+
 }  // namespace
 }  // namespace freshet

@@ -52,6 +52,15 @@ std::vector<std::string> JobScript::run(const std::string& line) {
     auto result = job_->cancel(now_);
     if (result.ok()) commands = std::move(result).value();
     if (!result.ok()) lines.push_back("refused " + result.status().to_string());
+  } else if (verb == "fail_by_crash") {
+    std::string vertex;
+    uint32_t subtask = 0;
+    words >> vertex >> subtask;
+    const auto target = job_->find_subtask(vertex, subtask);
+    auto result = target.ok() ? job_->provoke(now_, *target, ProvokedFailure::kCrash)
+                              : Result<JobCommands>(target.status());
+    if (result.ok()) commands = std::move(result).value();
+    if (!result.ok()) lines.push_back("refused " + result.status().to_string());
   } else {
     commands = dispatch(words, verb);
   }

@@ -84,6 +84,10 @@ struct Shower {
   std::string operator()(const job_commands::FinishTasks& c) const {
     return fmt::format("finish tm={}{}", c.to.value, show(c.attempts));
   }
+  std::string operator()(const job_commands::ProvokeFailure& c) const {
+    return fmt::format("provoke tm={} {} {}", c.to.value, to_string(c.attempt),
+                       to_string(c.failure));
+  }
   std::string operator()(const job_commands::Commit& c) const {
     std::string text = fmt::format("commit tm={} id={}", c.to.value, c.commit_id);
     for (const JobCommittable& committable : c.committables) text += " " + committable.payload;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/graph/provoked_failure.h"
 #include "tests/unit/taskmanager/task_executor_fixture.h"
 
 namespace freshet {
@@ -298,6 +299,26 @@ TEST_F(TaskExecutorTest, ReportsACommitThatFails) {
   });
   ASSERT_TRUE(manager_.received.back().has_commit_done());
   EXPECT_THAT(manager_.received.back().commit_done().status().message(), HasSubstr("no space"));
+}
+
+TEST_F(TaskExecutorTest, HasATaskFailAsItIsTold) {
+  deploy();
+  const auto provoke = [&](const AttemptId& attempt, uint32_t failure) {
+    tell([&](proto::Envelope& envelope) {
+      to_proto(attempt, envelope.mutable_provoke_failure()->mutable_attempt());
+      envelope.mutable_provoke_failure()->set_failure(failure);
+    });
+  };
+  AttemptId gone = attempt_of(1);
+  gone.attempt = 7;
+  provoke(gone, 1);  // Nothing happens.
+  EXPECT_EQ(manager_.last(TaskState::kFailed), nullptr);
+  provoke(attempt_of(1), static_cast<uint32_t>(ProvokedFailure::kException));
+  ASSERT_NE(manager_.last(TaskState::kFailed), nullptr);
+  EXPECT_THAT(manager_.last(TaskState::kFailed)->cause().message(),
+              HasSubstr("asked for by 'freshet fail'"));
+  provoke(attempt_of(0), 256 + 1);
+  EXPECT_EQ(manager_.registrations, 2);  // That closed the connection.
 }
 
 TEST_F(TaskExecutorTest, AnswersTheReleaseOfAJobThatItNeverHad) {
