@@ -111,6 +111,18 @@ def test(preset, selection, tally):
         count_cases(entry, preset, results, tally)
 
 
+def fuzz(tally):
+    """Each target for a while, and that the kept corpora reach what they must. FRESHET_FUZZ_SECONDS makes it shorter or longer."""
+    if not build("fuzz", "fuzz_targets", tally):
+        return
+    for name, script in (("targets", "run.py"), ("coverage of the corpora", "coverage.py")):
+        heading(f"fuzz: {name}")
+        if run([sys.executable, f"tests/fuzz/{script}"]):
+            tally.passed += 1
+        else:
+            tally.failed.append(f"fuzz: {name}")
+
+
 def slowest_units(presets):
     """The ten slowest compilations that the build logs remember. What ccache answers is fast."""
     times = {}
@@ -137,8 +149,9 @@ def main(arguments):
         if build("tsan", "concurrency_tests", tally):
             test("tsan", ["-L", "concurrency", "-LE", NOT_BY_DEFAULT], tally)
         build("analyze", "freshet_products", tally)
+        fuzz(tally)
         heading("ten slowest translation units")
-        for name, milliseconds in slowest_units(["dev", "release", "tsan", "analyze"]):
+        for name, milliseconds in slowest_units(["dev", "release", "tsan", "analyze", "fuzz"]):
             print(f"{milliseconds / 1000:8.1f} s  {name}")
     heading(f"result, after {time.monotonic() - started:.0f} s")
     print("\n".join(tally.lines()))
