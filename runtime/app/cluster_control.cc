@@ -203,6 +203,69 @@ Result<ClusterState> ClusterControl::status() {
   return state;
 }
 
+Result<ClusterState> ClusterControl::running_state() {
+  ASSIGN_OR_RETURN(ClusterState state, status());
+  if (processes_.alive(state.supervisor)) return state;
+  return failed_precondition(
+      fmt::format("the supervisor of cluster '{0}' has ended; clean up with 'freshet cluster stop "
+                  "--name {0}'",
+                  directory_.name()));
+}
+
+// Of several who wish at once, each makes another directory.
+Result<std::string> ClusterControl::wish() {
+  ASSIGN_OR_RETURN(const ClusterState state, running_state());
+  for (size_t number = std::max<size_t>(1, state.processes.size());; ++number) {
+    const std::string name = task_manager_name(number);
+    if (state.find(name) != nullptr) continue;
+    const Status made = files_.create_new_directory(directory_.wish_for(name));
+    if (made.ok()) return name;
+    if (made.code() != StatusCode::kAlreadyExists) return made;
+  }
+}
+
+Result<std::string> ClusterControl::add(
+    const std::function<Status(const ClusterState&)>& check_registered, Duration patience) {
+  ASSIGN_OR_RETURN(const std::string name, wish());
+  const TimePoint deadline = clock_.now() + patience;
+  while (true) {
+    ASSIGN_OR_RETURN(const ClusterState state, running_state());
+    const ClusterProcess* const added = state.find(name);
+    if (added != nullptr && !added->running && !added->address) {
+      const auto output = files_.read_all(directory_.output_of(name), kLogBytesMax);
+      return unavailable(fmt::format("{} did not start{}{}", name, output.ok() ? ":\n" : "",
+                                     output.ok() ? tail_of(*output) : ""));
+    }
+    if (added != nullptr && added->running && added->address) {
+      const Status registered = check_registered(state);
+      if (registered.ok()) return name;
+    }
+    if (clock_.now() >= deadline) {
+      return deadline_exceeded(
+          fmt::format("{} did not register within {}; it may still come (log: {})", name,
+                      format_duration(patience), directory_.log_of(name)));
+    }
+    const auto signal = signals_.wait(kPoll);
+    if (signal && *signal != SignalWaiter::Signal::kChild) return aborted("interrupted");
+  }
+}
+
+Result<ClusterProcess> ClusterControl::kill(const std::string& process) {
+  ASSIGN_OR_RETURN(const ClusterState state, running_state());
+  std::string known;
+  for (const ClusterProcess& one : state.processes) {
+    if (one.name != process) {
+      known += (known.empty() ? "" : ", ") + one.name;
+      continue;
+    }
+    if (!one.running) return failed_precondition(process + " does not run now");
+    processes_.send_signal(one.process, ProcessSignal::kKill);
+    return one;
+  }
+  return not_found(fmt::format("cluster '{}' has no process '{}'; there are {}", directory_.name(),
+                               process, known));
+}
+
 void ClusterControl::update_liveness(ClusterState& state) const {
   const bool same_boot = state.boot == boot_id(files_);
   if (!same_boot) state.supervisor = ProcessIdentity{};

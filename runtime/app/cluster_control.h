@@ -43,7 +43,17 @@ class ClusterControl {
   /// As the supervisor left it, with what has died since.
   Result<ClusterState> status();
 
+  /// Has the supervisor start one TaskManager more, and waits until `check_registered` is ok.
+  /// Returns its name. After an error it does not run, or the message says that it still may come.
+  Result<std::string> add(const std::function<Status(const ClusterState&)>& check_registered,
+                          Duration patience);
+
+  /// Kills one process, as a crash would: no word to anybody. kNotFound names those that there are.
+  Result<ClusterProcess> kill(const std::string& process);
+
  private:
+  Result<ClusterState> running_state();
+  Result<std::string> wish();
   Status claim();
   Status take_over(const std::string& prepared);
   Status check_dead();

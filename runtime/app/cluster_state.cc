@@ -118,6 +118,8 @@ Result<ClusterState> parse_cluster_state(const std::string& text) {
   return state;
 }
 
+std::string task_manager_name(size_t number) { return fmt::format("taskmanager-{}", number); }
+
 Result<ClusterState> read_cluster_state(const ClusterDirectory& directory, FileSystem& files) {
   const auto text = files.read_all(directory.state_file(), kStateBytesMax);
   if (!text.ok()) {

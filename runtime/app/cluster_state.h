@@ -31,6 +31,8 @@ class ClusterDirectory {
     return path_ + "/" + process + ".port";
   }
   std::string files_of(const std::string& process) const { return path_ + "/" + process; }
+  /// A directory: who makes it has the supervisor start that TaskManager, once.
+  std::string wish_for(const std::string& process) const { return path_ + "/" + process + ".wish"; }
 
  private:
   ClusterDirectory(std::string base, std::string name)
@@ -43,6 +45,9 @@ class ClusterDirectory {
 
 inline constexpr std::string_view kSupervisorName = "supervisor";
 inline constexpr std::string_view kJobManagerName = "jobmanager";
+
+/// `taskmanager-1`, and so on.
+std::string task_manager_name(size_t number);
 
 /// `$FRESHET_STATE_DIR`, else `$XDG_STATE_HOME/freshet`, else `~/.local/state/freshet`.
 Result<std::string> default_state_directory();

@@ -8,7 +8,8 @@ namespace freshet {
 
 namespace {
 constexpr uint64_t kPortFileBytesMax = 4096;
-}
+constexpr size_t kTaskManagersMax = 1000;
+}  // namespace
 
 ClusterSupervisor::ClusterSupervisor(const Options& options, const ClusterDirectory& directory,
                                      std::string boot, ProcessHost& processes, FileSystem& files,
@@ -23,7 +24,7 @@ ClusterSupervisor::ClusterSupervisor(const Options& options, const ClusterDirect
   members_.resize(1 + options_.task_managers);
   members_.front().state.name = std::string(kJobManagerName);
   for (uint32_t i = 1; i <= options_.task_managers; i++) {
-    members_[i].state.name = fmt::format("taskmanager-{}", i);
+    members_[i].state.name = task_manager_name(i);
   }
   for (Member& member : members_) member.start_at = clock_.now();
 }
@@ -37,6 +38,7 @@ Status ClusterSupervisor::step() {
       }
     }
   }
+  add_wished();
   for (Member& member : members_) {
     if (!status.ok() || stopping_) break;
     if (member.state.running && !member.state.address) read_address(member);
@@ -51,6 +53,17 @@ Status ClusterSupervisor::step() {
   return status;
 }
 
+void ClusterSupervisor::add_wished() {
+  if (stopping_ || !came_up_ || members_.size() > kTaskManagersMax) return;
+  const std::string name = task_manager_name(members_.size());
+  if (!files_.info(directory_.wish_for(name)).ok()) return;
+  LOG_INFO("task_manager_added", {{"name", name}});
+  Member& member = members_.emplace_back();
+  member.state.name = name;
+  member.start_at = clock_.now();
+  member.wished = true;
+}
+
 Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
   member.state.running = false;
   const Duration lifetime = clock_.now() - member.started;
@@ -61,6 +74,7 @@ Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
   if (stopping_) return Status();
   const bool hopeless = is_job_manager(member) || exit.by_itself || !options_.restart;
   if (!member.came_up && hopeless) {
+    if (member.wished) return Status();  // It stays dead.
     return unavailable(fmt::format("{} did not start: {}", member.state.name, exit.how));
   }
   if (!is_job_manager(member)) member.state.address.reset();

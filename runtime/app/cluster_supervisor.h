@@ -20,7 +20,8 @@ namespace freshet {
 /// jobs it knew are gone. One that never came up ends the cluster, and so does a TaskManager that
 /// gave up by itself before it ever came up: a port in use does not mend itself. A cluster that
 /// came up once outlives what it cannot do for a while (start a process, write the state file): it
-/// tries again, later and later. Never waits: step() is called again and again.
+/// tries again, later and later. TaskManagers that are wished for later join; one of them that does
+/// not come up stays dead, and the cluster goes on. Never waits: step() is called again and again.
 class ClusterSupervisor {
  public:
   struct Options {
@@ -59,10 +60,13 @@ class ClusterSupervisor {
     std::optional<TimePoint>
         start_at;          // When it is to be started; nullopt: it runs, or stays dead.
     bool came_up = false;  // Once at least.
+    bool wished = false;   // It came later: the cluster does without it.
     ProcessRestartBackoff backoff;
   };
 
   bool is_job_manager(const Member& member) const { return &member == &members_.front(); }
+  /// TaskManagers that were wished for, one after the other; see ClusterDirectory::wish_for().
+  void add_wished();
   Status on_exit(Member&, const ProcessExit&);
   Status start_or_retry(Member&);
   Status start(Member&);

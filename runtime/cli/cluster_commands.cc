@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "network/asio_transport.h"
-#include "runtime/app/cluster_control.h"
 #include "runtime/app/fault_gate.h"
 #include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/port_file.h"
 #include "runtime/app/security.h"
 #include "runtime/cli/cluster_selection.h"
+#include "runtime/cli/cluster_tools.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
 
@@ -16,8 +18,7 @@ namespace freshet::cli {
 namespace {
 
 struct ClusterOptions {
-  std::string name = "default";
-  std::string state_directory;
+  ClusterName cluster;
   std::string task_managers = "1";
   // Empty: as the settings say.
   std::string slots;
@@ -26,24 +27,9 @@ struct ClusterOptions {
   std::string timeout = format_duration(ClusterControl::kStartPatience);
   bool no_restart = false;
   bool allow_faults = false;
+  bool json = false;  // Of `status`.
   SettingsOptions settings;
 };
-
-/// The parts that every cluster command needs.
-struct ClusterTools {
-  SignalWaiter signals;
-  std::unique_ptr<ProcessHost> processes = make_system_process_host();
-  std::unique_ptr<FileSystem> files = make_local_file_system();
-  std::unique_ptr<Clock> clock = make_system_clock();
-
-  ClusterControl control(const ClusterDirectory& directory) {
-    return ClusterControl(directory, *processes, *files, *clock, signals);
-  }
-};
-
-Result<ClusterDirectory> directory_of(const ClusterOptions& options) {
-  return cluster_directory(options.state_directory, options.name);
-}
 
 std::string name_option(const ClusterDirectory& directory) {
   return directory.name() == "default" ? "" : " --name " + directory.name();
@@ -51,6 +37,15 @@ std::string name_option(const ClusterDirectory& directory) {
 
 std::string cluster_option(const ClusterDirectory& directory) {
   return directory.name() == "default" ? "" : " --cluster " + directory.name();
+}
+
+/// Nothing while it has none.
+std::optional<PortFile> ports_of(const ClusterProcess& process, const ClusterDirectory& directory) {
+  if (!process.running) return std::nullopt;
+  const auto text = make_local_file_system()->read_all(directory.port_file_of(process.name), 4096);
+  if (!text.ok()) return std::nullopt;
+  const auto ports = parse_port_file(*text);
+  return ports.ok() ? std::optional(*ports) : std::nullopt;
 }
 
 void print_processes(const ClusterState& state, const ClusterDirectory& directory,
@@ -66,12 +61,36 @@ void print_processes(const ClusterState& state, const ClusterDirectory& director
                one.restarts, directory.log_of(one.name));
   }
   for (const ClusterProcess& one : state.processes) {
-    const auto text = make_local_file_system()->read_all(directory.port_file_of(one.name), 4096);
-    const auto ports = text.ok() ? parse_port_file(*text) : Result<PortFile>(text.status());
-    if (!one.running || !ports.ok()) continue;
+    const auto ports = ports_of(one, directory);
+    if (!ports) continue;
     if (ports->rest) fmt::print("REST API at http://{}\n", ports->rest->to_string());
     if (ports->metrics) fmt::print("Metrics of {} at {}\n", one.name, metrics_url(*ports->metrics));
   }
+}
+
+std::string cluster_json(const ClusterState& state, const ClusterDirectory& directory,
+                         bool supervisor_running) {
+  using Json = nlohmann::ordered_json;
+  const std::string supervisor(kSupervisorName);
+  Json json = {{"name", directory.name()}, {"directory", directory.path()}};
+  json["processes"] = Json::array({{{"name", supervisor},
+                                    {"pid", state.supervisor.pid},
+                                    {"running", supervisor_running},
+                                    {"log", directory.log_of(supervisor)}}});
+  for (const ClusterProcess& one : state.processes) {
+    Json process = {{"name", one.name},
+                    {"pid", one.process.pid},
+                    {"running", one.running},
+                    {"restarts", one.restarts},
+                    {"address", one.address ? Json(one.address->to_string()) : Json()},
+                    {"log", directory.log_of(one.name)},
+                    {"output", directory.output_of(one.name)}};
+    const auto ports = ports_of(one, directory);
+    if (ports && ports->rest) process["rest"] = "http://" + ports->rest->to_string();
+    if (ports && ports->metrics) process["metrics"] = metrics_url(*ports->metrics);
+    json["processes"].push_back(std::move(process));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
@@ -132,7 +151,7 @@ Status start_cluster(const ClusterOptions& given) {
   ASSIGN_OR_RETURN(const GivenSettings read, read_settings(given.settings, is_read_by_processes));
   const Configuration& configuration = read.configuration;
   const ClusterOptions options = with_settings(given, configuration);
-  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ASSIGN_OR_RETURN(const uint32_t task_managers,
                    parse_number("--taskmanagers", options.task_managers, 1, kTaskManagersMax));
   ASSIGN_OR_RETURN(const uint32_t slots,
@@ -165,7 +184,7 @@ Status start_cluster(const ClusterOptions& given) {
 }
 
 Status stop_cluster(const ClusterOptions& options) {
-  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ClusterTools tools;
   RETURN_IF_ERROR(tools.control(directory).stop());
   fmt::print("Cluster '{}' is stopped.\n", directory.name());
@@ -173,30 +192,23 @@ Status stop_cluster(const ClusterOptions& options) {
 }
 
 Status show_cluster(const ClusterOptions& options) {
-  ASSIGN_OR_RETURN(const auto directory, directory_of(options));
+  ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ClusterTools tools;
   ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).status());
-  fmt::print("Cluster '{}' in {}\n", directory.name(), directory.path());
   const bool running = tools.processes->alive(state.supervisor);
-  print_processes(state, directory, running);
+  if (options.json) {
+    fmt::print("{}", cluster_json(state, directory, running));
+  } else {
+    fmt::print("Cluster '{}' in {}\n", directory.name(), directory.path());
+    print_processes(state, directory, running);
+  }
   if (running) return Status();
   return unavailable(fmt::format("its supervisor has ended; clean up with 'freshet cluster stop{}'",
                                  name_option(directory)));
 }
 
-void add_name(CLI::App& parser, ClusterOptions& options) {
-  parser
-      .add_option("--name", options.name, "Name of the cluster on this machine (default: default)")
-      ->type_name("NAME");
-  parser
-      .add_option("--state-dir", options.state_directory,
-                  "Where clusters keep their files (default: $FRESHET_STATE_DIR, else "
-                  "$XDG_STATE_HOME/freshet, else ~/.local/state/freshet)")
-      ->type_name("DIR");
-}
-
 void add_start_options(CLI::App& parser, ClusterOptions& options) {
-  add_name(parser, options);
+  options.cluster.add_options(parser);
   parser.add_option("--taskmanagers", options.task_managers, "How many TaskManagers (default: 1)")
       ->type_name("K");
   parser
@@ -231,6 +243,7 @@ void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands) {
   cluster->require_subcommand(1);
   cluster->footer(
       "Examples:\n  freshet cluster start --taskmanagers 2 --slots 2\n  freshet cluster status\n"
+      "  freshet cluster add\n  freshet cluster kill taskmanager-1\n  freshet cluster logs -f\n"
       "  freshet cluster start --name second\n  freshet cluster stop --name second");
 
   auto start = std::make_shared<ClusterOptions>();
@@ -243,14 +256,19 @@ void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands) {
   auto stop = std::make_shared<ClusterOptions>();
   CLI::App* const stop_parser =
       cluster->add_subcommand("stop", "End a cluster: only what it started");
-  add_name(*stop_parser, *stop);
+  stop->cluster.add_options(*stop_parser);
   commands.push_back({stop_parser, [stop] { return report(stop_cluster(*stop)); }});
 
   auto status = std::make_shared<ClusterOptions>();
   CLI::App* const status_parser =
       cluster->add_subcommand("status", "Show the processes of a cluster");
-  add_name(*status_parser, *status);
+  status->cluster.add_options(*status_parser);
+  status_parser->add_flag("--json", status->json, "An object, for programs");
+  status_parser->footer("Examples:\n  freshet cluster status\n  freshet cluster status --json");
   commands.push_back({status_parser, [status] { return report(show_cluster(*status)); }});
+
+  add_cluster_member_commands(*cluster, commands);
+  add_cluster_log_command(*cluster, commands);
 }
 
 }  // namespace freshet::cli

@@ -300,5 +300,35 @@ TEST_F(ClusterSupervisorTest, StartsNothingWhileStopping) {
   EXPECT_TRUE(host_.running.empty());
 }
 
+TEST_F(ClusterSupervisorTest, StartsTaskManagersThatAreWishedForOnce) {
+  start_all();
+  ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-3")).ok());
+  for (int i = 0; i < 3; i++) {
+    ASSERT_TRUE(supervisor_->step().ok());
+    open_ports();
+  }
+  EXPECT_EQ(host_.running.size(), 4u);
+  EXPECT_TRUE(supervisor_->ready());
+  ASSERT_NE(written().find("taskmanager-3"), nullptr);
+  EXPECT_TRUE(written().find("taskmanager-3")->running);
+  host_.end(pid_of("taskmanager-3"), "signal 9");  // It is kept alive like the others.
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(written().find("taskmanager-3")->restarts, 1u);
+}
+
+TEST_F(ClusterSupervisorTest, OutlivesAWishedTaskManagerThatDoesNotComeUp) {
+  start_all();
+  ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-3")).ok());
+  ASSERT_TRUE(supervisor_->step().ok());
+  host_.end(pid_of("taskmanager-3"), "exit code 1");
+  clock_.advance(1min);
+  for (int i = 0; i < 3; i++) ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_FALSE(written().find("taskmanager-3")->running);
+  EXPECT_EQ(host_.running.size(), 3u);
+  ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-4")).ok());
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.size(), 4u);
+}
+
 }  // namespace
 }  // namespace freshet

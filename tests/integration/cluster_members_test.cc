@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/integration/gated_job.h"
+#include "tests/integration/test_cluster.h"
+
+namespace freshet::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ClusterMembersTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(cluster_.ok()) << cluster_.started().errors; }
+
+  std::vector<std::string> command(const std::string& what, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"cluster",       what,          "--name",
+                                      cluster_.name(), "--state-dir", cluster_.state_directory()};
+    for (std::string& word : more) words.push_back(std::move(word));
+    return words;
+  }
+
+  Outcome cluster(const std::string& what, std::vector<std::string> more = {}) {
+    return run_freshet(command(what, std::move(more)));
+  }
+
+  TestCluster cluster_{{.task_managers = 1, .arguments = {"-D", "rest.port=0"}}};
+};
+
+TEST_F(ClusterMembersTest, AJobGetsTheSlotsThatWereAdded) {
+  const TemporaryDirectory directory;
+  GatedJob job(cluster_, directory.path());  // Needs 4 slots; there are 2.
+  const Outcome added = cluster("add");
+  EXPECT_EQ(added.exit_code, 0) << added.errors;
+  EXPECT_EQ(added.output, "Cluster 'test' has taskmanager-2 now.\n");
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
+  EXPECT_EQ(cluster("add", {"--count", "2"}).output,
+            "Cluster 'test' has taskmanager-3 now.\nCluster 'test' has taskmanager-4 now.\n");
+  job.open_gate();
+  ASSERT_EQ(job.run().wait(60s), 0) << job.errors();
+  job.expect_exact_result();
+  EXPECT_EQ(cluster_.state().processes.size(), 5u);
+}
+
+TEST_F(ClusterMembersTest, TwoWhoAddAtOnceGetOneEach) {
+  FreshetProcess first(command("add"));
+  FreshetProcess second(command("add"));
+  EXPECT_EQ(first.wait(30s), 0) << first.errors();
+  EXPECT_EQ(second.wait(30s), 0) << second.errors();
+  EXPECT_NE(first.output(), second.output());
+  EXPECT_EQ(cluster_.state().processes.size(), 4u);
+}
+
+TEST_F(ClusterMembersTest, KillsOneProcessThatIsStartedAgain) {
+  const ProcessIdentity victim = cluster_.process("taskmanager-1").process;
+  const Outcome killed = cluster("kill", {"taskmanager-1"});
+  EXPECT_EQ(killed.exit_code, 0) << killed.errors;
+  EXPECT_THAT(killed.output,
+              HasSubstr("Killed taskmanager-1 (process " + std::to_string(victim.pid) + ")"));
+  EXPECT_TRUE(wait_until(
+      [&] {
+        const ClusterProcess now = cluster_.process("taskmanager-1");
+        return now.running && now.process != victim && now.restarts == 1;
+      },
+      10s));
+  const Outcome unknown = cluster("kill", {"taskmanager-7"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.errors, HasSubstr("has no process 'taskmanager-7'; there are jobmanager, "
+                                        "taskmanager-1"));
+}
+
+TEST_F(ClusterMembersTest, ShowsAndFollowsLogs) {
+  FreshetProcess follow(command("logs", {"-f", "-n", "0"}));
+  FreshetProcess follow_one(command("logs", {"-f", "-n", "1000", "jobmanager"}));
+  ASSERT_TRUE(wait_until(
+      [&] { return follow_one.output().find("task_manager_registered") != std::string::npos; },
+      10s));
+  ASSERT_EQ(cluster("add").exit_code, 0);
+  EXPECT_TRUE(wait_until(
+      [&] {
+        return follow.output().find("supervisor     I ") != std::string::npos &&
+               follow.output().find("task_manager_added name=taskmanager-2") != std::string::npos &&
+               follow_one.output().find("name=taskmanager-2") != std::string::npos;
+      },
+      10s))
+      << follow.output();
+  follow.send_signal(SIGINT);
+  EXPECT_EQ(follow.wait(10s), 0);
+  const Outcome last = cluster("logs", {"-n", "1", "taskmanager-1"});
+  EXPECT_THAT(last.output, HasSubstr("registered job_manager="));
+  EXPECT_EQ(std::count(last.output.begin(), last.output.end(), '\n'), 1);
+  EXPECT_THAT(cluster("logs", {"--output", "taskmanager-1"}).output, HasSubstr("TaskManager at"));
+  EXPECT_THAT(cluster("logs", {"nobody"}).errors,
+              HasSubstr("no process 'nobody' in the cluster; there are supervisor, jobmanager"));
+  ASSERT_EQ(cluster_.stop().exit_code, 0);
+  EXPECT_EQ(follow_one.wait(10s), 0);  // The cluster is gone.
+}
+
+TEST_F(ClusterMembersTest, SaysWhatAClusterIsAsJson) {
+  const Outcome status = cluster("status", {"--json"});
+  EXPECT_EQ(status.exit_code, 0);
+  EXPECT_THAT(status.output,
+              AllOf(HasSubstr("\"name\": \"test\""), HasSubstr("\"name\": \"taskmanager-1\""),
+                    HasSubstr("\"running\": true"), HasSubstr("\"restarts\": 0")));
+  EXPECT_THAT(status.errors, IsEmpty());
+}
+
+TEST(NoClusterTest, SaysThatThereIsNone) {
+  const TemporaryDirectory directory;
+  for (const auto& [what, more] : {std::pair("add", ""), std::pair("kill", "taskmanager-1"),
+                                   std::pair("logs", ""), std::pair("status", "--json")}) {
+    std::vector<std::string> words = {"cluster", what,          "--name",
+                                      "gone",    "--state-dir", directory.path()};
+    if (*more != 0) words.push_back(more);
+    const Outcome outcome = run_freshet(words);
+    EXPECT_EQ(outcome.exit_code, 1) << what;
+    EXPECT_THAT(outcome.errors, HasSubstr("gone")) << what;
+  }
+}
+
+}  // namespace
+}  // namespace freshet::testing
