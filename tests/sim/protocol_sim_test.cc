@@ -57,6 +57,24 @@ TEST_F(RegistrationSimTest, LateAnswersOfTheJobManagerDoNoHarm) {
   EXPECT_GT(given_up, 10u);
 }
 
+/// Its tasks still run when its connection is lost: their slots are not there for the next ones.
+TEST_F(RegistrationSimTest, ATaskManagerRegistersAgainWhenTheTasksOfItsLastSessionHaveEnded) {
+  start_and_run(0);
+  SimEventQueue& queue = run_->world().queue();
+  SimCluster& cluster = run_->cluster();
+  constexpr size_t kAllRun = 18;  // Nine tasks, two states each.
+  ASSERT_TRUE(queue.run_until([&] { return count("task_state") >= kAllRun; }, 1min));
+  SimProcess& stalled = first();
+  cluster.stall_files(stalled, 5s);  // And its tasks with them.
+  run_->world().network().reset(stalled.id(), cluster.job_manager()->id());
+  queue.run_until(queue.now() + 4s);
+  EXPECT_GT(cluster.hosted_tasks(), 0u);
+  EXPECT_EQ(count("task_manager_lost"), 1u);
+  EXPECT_EQ(count("task_manager_registered"), 2u);
+  run_->expect_exactly_once();
+  EXPECT_EQ(count("task_manager_registered"), 3u);
+}
+
 /// Connections between the processes of a cluster are held, reset, clogged and split, and the
 /// JobManager dies, at random moments close to each other.
 class ProtocolSeedTest : public testing::TestWithParam<uint64_t> {
