@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 
 namespace freshet {
 
@@ -75,6 +80,17 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
+/// It is not taken from the kernel.
+bool ends_within(pid_t pid, Duration patience) {
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (descriptor < 0) return true;  // An old kernel: without a limit.
+  pollfd ended{descriptor, POLLIN, 0};
+  const int64_t millis = std::clamp<int64_t>(to_millis(patience), 0, INT_MAX);
+  const int events = poll(&ended, 1, static_cast<int>(millis));
+  close(descriptor);
+  return events != 0;
+}
+
 }  // namespace
 
 std::string describe_exit(int status) {
@@ -84,7 +100,8 @@ std::string describe_exit(int status) {
 }
 
 Result<ChildOutcome> run_child(const std::string& program,
-                               const std::vector<std::string>& arguments, ChildOutput output) {
+                               const std::vector<std::string>& arguments, ChildOutput output,
+                               std::optional<Duration> patience) {
   ChildStreams streams(output);
   if (!streams.ok()) return cannot_start(program, errno);
   std::vector<char*> words{const_cast<char*>(program.c_str())};
@@ -96,12 +113,15 @@ Result<ChildOutcome> run_child(const std::string& program,
       posix_spawn(&pid, program.c_str(), streams.actions(), nullptr, words.data(), environ);
   if (error != 0) return cannot_start(program, error);
   ChildOutcome outcome;
+  outcome.overdue = patience && !ends_within(pid, *patience);
+  if (outcome.overdue) (void)kill(pid, SIGKILL);
   outcome.output = streams.read_all();
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return cannot_start(program, errno);
   }
   outcome.success = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  outcome.by_signal = WIFSIGNALED(status);
   outcome.how = describe_exit(status);
   return outcome;
 }

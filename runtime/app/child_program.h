@@ -1,17 +1,21 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/base/time.h"
 
 namespace freshet {
 
 /// How another program ended.
 struct ChildOutcome {
   bool success = false;
-  std::string how;     // `exit code 1`, `signal 9 (Killed)`.
-  std::string output;  // When it was captured: the beginning of what it wrote.
+  bool by_signal = false;
+  bool overdue = false;  // It was killed because its time was over.
+  std::string how;       // `exit code 1`, `signal 9 (Killed)`.
+  std::string output;    // When it was captured: the beginning of what it wrote.
 };
 
 enum class ChildOutput {
@@ -20,9 +24,10 @@ enum class ChildOutput {
 };
 
 /// Runs a program to its end, with these arguments as they are: no shell sees them. Standard input
-/// is empty. Blocks.
+/// is empty. Blocks; with `patience` only so long, and then it is killed.
 Result<ChildOutcome> run_child(const std::string& program,
-                               const std::vector<std::string>& arguments, ChildOutput output);
+                               const std::vector<std::string>& arguments, ChildOutput output,
+                               std::optional<Duration> patience = std::nullopt);
 
 /// `exit code 1`, `signal 9 (Killed)`: of a status that wait() gave.
 std::string describe_exit(int status);

@@ -9,6 +9,7 @@
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/hash.h"
+#include "runtime/cli/builder_trial.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_source.h"
 #include "runtime/graph/buffer_timeout.h"
@@ -33,6 +34,10 @@ void add_job_options(CLI::App& parser, JobOptions& options) {
       ->type_name("N");
   parser.add_option("--mode", options.mode, "streaming, batch or automatic (default: streaming)")
       ->type_name("MODE");
+  parser
+      .add_option("--build-timeout", options.build_timeout,
+                  "How long the function of the job may take (default: 1 min)")
+      ->type_name("TIME");
 }
 
 Result<BuildOptions> build_options(const JobOptions& options, const Configuration& configuration) {
@@ -70,6 +75,9 @@ Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& b
   auto bytes = files->read_all(path, kModuleBytesMax);
   if (!bytes.ok()) return bytes.status().with_context("cannot read the job module");
   job.module_bytes = *std::move(bytes);
+  const auto patience = parse_duration(options.build_timeout);
+  if (!patience.ok()) return patience.status().with_context("--build-timeout");
+  RETURN_IF_ERROR(try_builder(path, build, *patience));
   DlModuleLoader loader(*files);
   const auto module = loader.load(path);
   // Its bytes are wrong, not what the user wrote.

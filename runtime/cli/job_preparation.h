@@ -18,6 +18,7 @@ struct JobOptions {
   std::string state_directory;  // Where what was built from a source is kept; empty: the default.
   std::string parallelism = "1";
   std::string mode = "streaming";
+  std::string build_timeout = "1 min";
   std::vector<std::string> arguments;
 };
 

@@ -150,6 +150,17 @@ TEST_F(BadInputTest, ShowsWhatABuilderThrows) {
   expect_no_result();
 }
 
+TEST_F(BadInputTest, ShowsWhereABuilderCrashesAndThatOneDoesNotReturn) {
+  expect_failure(failing("build-crash"),
+                 {"the function of the job in ", "failing.so crashed: SIGSEGV at address 0x10",
+                  "failing.cc:", "    at "});
+  std::vector<std::string> hanging = failing("build-hang");
+  hanging.insert(hanging.begin(), {"--build-timeout", "200 ms"});
+  expect_failure(hanging, {"failing.so did not return within 200 ms (--build-timeout)"});
+  EXPECT_THAT(cluster_->list().output, Not(HasSubstr("failing")));
+  expect_no_result();
+}
+
 TEST_F(BadInputTest, ShowsWhatAnOperatorThrowsAndWhere) {
   expect_failure(failing("map"), {"there is no number 500", "careful map", "FAILED"});
   EXPECT_THAT(cluster_->run(failing("map")).errors,

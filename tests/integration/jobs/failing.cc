@@ -1,5 +1,6 @@
 // Fails where --where says: build, build-differently, open, map (at number --at), or map-once,
 // which fails only while the directory --once could be made, so that the second attempt succeeds.
+// build-crash and build-hang never come to an end of the builder.
 // map-stuck makes the directory --once and does not return.
 // two-sinks: in two ways to write the same directory.
 
@@ -65,6 +66,8 @@ FRESHET_JOB(failing) {
   failure.once = env.path(arguments.text_or("once", "", "directory that remembers the failure"));
   const std::string output = env.path(arguments.text("output", "directory to make"));
   if (failure.where == "build") throw std::runtime_error("this job cannot be built");
+  if (failure.where == "build-crash") *reinterpret_cast<volatile int*>(16) = 1;
+  while (failure.where == "build-hang") std::this_thread::sleep_for(std::chrono::seconds(1));
 
   auto numbers = env.from_source(freshet::sequence(1, 1000));
   if (failure.where == "build-differently" && builds() % 2 == 0) {

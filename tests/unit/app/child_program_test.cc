@@ -27,6 +27,18 @@ TEST(ChildProgramTest, SaysHowItEnded) {
   EXPECT_EQ(killed->how, "signal 9 (Killed)");
 }
 
+TEST(ChildProgramTest, KillsOneWhoseTimeIsOver) {
+  const auto overdue = run_child("/bin/sleep", {"1000"}, ChildOutput::kCaptured, 20ms);
+  ASSERT_TRUE(overdue.ok());
+  EXPECT_TRUE(overdue->overdue);
+  EXPECT_TRUE(overdue->by_signal);
+  const auto in_time = run_child("/bin/echo", {"in time"}, ChildOutput::kCaptured, 1min);
+  ASSERT_TRUE(in_time.ok());
+  EXPECT_FALSE(in_time->overdue);
+  EXPECT_FALSE(in_time->by_signal);
+  EXPECT_EQ(in_time->output, "in time\n");
+}
+
 TEST(ChildProgramTest, KeepsTheBeginningOfMuchOutput) {
   const auto outcome =
       run_child("/usr/bin/head", {"-c", "1000000", "/dev/zero"}, ChildOutput::kCaptured);
