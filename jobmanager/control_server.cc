@@ -71,7 +71,7 @@ void ControlServer::on_accepted(std::shared_ptr<Connection> connection) {
   }
   const SessionNumber number = next_session_++;
   Session& session = sessions_[number];
-  session.channel = MessageChannel::open(std::move(connection), mailbox_, *this);
+  session.channel = MessageChannel::open(std::move(connection), mailbox_, *this, kOpeningBytesMax);
   numbers_[session.channel.get()] = number;
   session.handshake_timer = mailbox_.schedule(
       options_.handshake_timeout, "control_handshake_timeout", [weak = weak_from_this(), number] {

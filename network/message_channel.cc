@@ -22,6 +22,8 @@ constexpr size_t kReserveBytesMax = 1 << 20;  // A header alone must not cost mo
 /// Cuts a stream into messages; see the grammar in the header.
 class MessageParser {
  public:
+  explicit MessageParser(uint32_t first_bytes_max) : bytes_max_(first_bytes_max) {}
+
   /// Appends what `bytes` completes to `messages`.
   Status parse(std::string_view bytes, std::vector<std::string>& messages) {
     while (true) {
@@ -36,6 +38,7 @@ class MessageParser {
       messages.push_back(std::exchange(payload_, {}));
       header_done_ = false;
       header_size_ = 0;
+      bytes_max_ = kMessageBytesMax;
     }
   }
 
@@ -59,9 +62,9 @@ class MessageParser {
       return data_loss(
           fmt::format("not a Freshet control message: it starts with {:#010x}", magic));
     }
-    if (size > kMessageBytesMax) {
+    if (size > bytes_max_) {
       return data_loss(
-          fmt::format("a message of {} bytes; at most {} are allowed", size, kMessageBytesMax));
+          fmt::format("a message of {} bytes; at most {} are allowed", size, bytes_max_));
     }
     size_ = size;
     payload_.reserve(std::min<size_t>(size_, kReserveBytesMax));
@@ -72,7 +75,8 @@ class MessageParser {
   std::array<char, kHeaderBytes> header_{};
   size_t header_size_ = 0;
   bool header_done_ = false;
-  size_t size_ = 0;  // Of the message, once header_done_.
+  uint32_t bytes_max_;  // Of the message under way or the next.
+  size_t size_ = 0;     // Of the message, once header_done_.
   std::string payload_;
 };
 
@@ -84,7 +88,7 @@ class ChannelOfConnection final : public MessageChannel {
       : connection_(std::move(connection)), mailbox_(mailbox), handler_(handler) {}
   ~ChannelOfConnection() override { connection_->close(); }
 
-  void start();
+  void start(uint32_t first_bytes_max);
   void send(std::string payload) override;
   void close_after_sending(Duration linger) override;
   void close() override;
@@ -128,8 +132,9 @@ class ChannelOfConnection final : public MessageChannel {
 /// it.
 class Receiver final : public ConnectionHandler {
  public:
-  Receiver(std::shared_ptr<ChannelOfConnection> channel, Mailbox& mailbox)
+  Receiver(std::shared_ptr<ChannelOfConnection> channel, Mailbox& mailbox, uint32_t first_bytes_max)
       : remote_(channel->remote_address().to_string()),
+        parser_(first_bytes_max),
         mailbox_(mailbox),
         channel_(std::move(channel)) {}
 
@@ -196,8 +201,8 @@ class Receiver final : public ConnectionHandler {
   std::shared_ptr<ChannelOfConnection> channel_;
 };
 
-void ChannelOfConnection::start() {
-  receiver_ = std::make_shared<Receiver>(self(), mailbox_);
+void ChannelOfConnection::start(uint32_t first_bytes_max) {
+  receiver_ = std::make_shared<Receiver>(self(), mailbox_, first_bytes_max);
   connection_->start(receiver_);
 }
 
@@ -311,9 +316,10 @@ void ChannelOfConnection::cancel_linger() {
 }  // namespace
 
 std::shared_ptr<MessageChannel> MessageChannel::open(std::shared_ptr<Connection> connection,
-                                                     Mailbox& mailbox, Handler& handler) {
+                                                     Mailbox& mailbox, Handler& handler,
+                                                     uint32_t first_bytes_max) {
   auto channel = std::make_shared<ChannelOfConnection>(std::move(connection), mailbox, handler);
-  channel->start();
+  channel->start(first_bytes_max);
   return channel;
 }
 

@@ -11,6 +11,8 @@ namespace freshet {
 
 inline constexpr uint32_t kControlMagic = 0x46525348;    // "HSRF" on the wire: little-endian.
 inline constexpr uint32_t kMessageBytesMax = 64u << 20;  // Of one control message.
+inline constexpr uint32_t kOpeningBytesMax = 16u
+                                             << 10;  // Of one in which a stranger says who he is.
 inline constexpr uint64_t kMessageQueueBytesMax =
     256u << 20;  // Not yet sent; beyond it the connection is closed.
 
@@ -36,9 +38,10 @@ class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
   };
 
   /// Starts the connection. `handler` and `mailbox` must outlive the channel, or detach() is called
-  /// first.
+  /// first. The first message of the peer has at most `first_bytes_max`.
   static std::shared_ptr<MessageChannel> open(std::shared_ptr<Connection> connection,
-                                              Mailbox& mailbox, Handler& handler);
+                                              Mailbox& mailbox, Handler& handler,
+                                              uint32_t first_bytes_max = kMessageBytesMax);
 
   virtual ~MessageChannel() = default;
 

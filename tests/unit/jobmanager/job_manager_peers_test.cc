@@ -118,13 +118,29 @@ TEST_F(JobManagerTest, RefusesPeersOfOtherVersionsOrSecrets) {
       refused([](Peer& p) { p.hello(proto::Hello::TASK_MANAGER, "correct", FRESHET_VERSION, 99); }),
       HasSubstr("a TaskManager has version " FRESHET_VERSION " (protocol 99), this"));
   EXPECT_THAT(refused([](Peer& p) {
-                p.hello(proto::Hello::TASK_MANAGER, "correct", std::string(1 << 20, 'v'));
+                p.hello(proto::Hello::TASK_MANAGER, "correct",
+                        std::string(kOpeningBytesMax / 2, 'v'));
               }),
               SizeIs(Lt(300u)));
   refused([](Peer& p) { p.hello(proto::Hello::UNKNOWN, "correct"); });
   auto good = connect();
   good->hello(proto::Hello::CLIENT, "correct");
   EXPECT_EQ(good->take_last().hello_reply().status().code(), 0u);
+}
+
+TEST_F(JobManagerTest, HearsNoMoreOfAStrangerThanWhoHeIs) {
+  const auto stranger = connect();
+  stranger->send_raw(std::string(kOpeningBytesMax + 1, 'x'));
+  EXPECT_TRUE(stranger->closed());
+  const auto talkative = connect();
+  talkative->hello(proto::Hello::CLIENT, "", std::string(kOpeningBytesMax, 'v'));
+  EXPECT_TRUE(talkative->closed());
+  EXPECT_TRUE(talkative->take().empty());
+  const auto user = client();
+  proto::Envelope envelope;
+  envelope.mutable_get_blob()->set_hash(std::string(kOpeningBytesMax + 1, 'x'));
+  user->send(envelope);
+  EXPECT_FALSE(user->closed());
 }
 
 TEST_F(JobManagerTest, ClosesWhoSaysNothing) {

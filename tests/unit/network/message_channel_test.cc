@@ -50,7 +50,7 @@ class MessageChannelTest : public testing::Test {
     run();
   }
 
-  void reconnect() {
+  void reconnect(uint32_t first_bytes_max = kMessageBytesMax) {
     if (channel_) {
       on_mailbox([this] { channel_->detach(); });
       run();
@@ -66,7 +66,8 @@ class MessageChannelTest : public testing::Test {
     peer_events_ = std::make_shared<RecordingHandler>();
     handler_ = RecordingChannelHandler();
     peer_->start(peer_events_);
-    on_mailbox([this] { channel_ = MessageChannel::open(connection_, mailbox_, handler_); });
+    on_mailbox(
+        [&] { channel_ = MessageChannel::open(connection_, mailbox_, handler_, first_bytes_max); });
   }
 
   void on_mailbox(std::function<void()> function) {
@@ -159,6 +160,17 @@ TEST_F(MessageChannelTest, ClosesWhenAMessageIsTooLarge) {
   EXPECT_THAT(handler_.closed[0].message(),
               HasSubstr("a message of 67108865 bytes; at most 67108864"));
   EXPECT_THAT(handler_.closed[0].message(), HasSubstr(channel_->remote_address().to_string()));
+}
+
+TEST_F(MessageChannelTest, ClosesWhenAStrangerSaysTooMuch) {
+  reconnect(100);
+  send_raw(frame(std::string(100, 'a')) + frame(std::string(101, 'b')));
+  EXPECT_EQ(handler_.messages.size(), 2u);
+  EXPECT_TRUE(handler_.closed.empty());
+  reconnect(100);
+  send_raw(frame(std::string(101, 'a')).substr(0, 8));
+  ASSERT_EQ(handler_.closed.size(), 1u);
+  EXPECT_THAT(handler_.closed[0].message(), HasSubstr("a message of 101 bytes; at most 100"));
 }
 
 TEST_F(MessageChannelTest, SurvivesGarbage) {
