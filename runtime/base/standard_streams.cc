@@ -18,6 +18,15 @@ void occupy_closed_standard_streams() {
   }
 }
 
+int silence_standard_streams() {
+  const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (nowhere >= 0) (void)::dup2(nowhere, stream);
+  }
+  return before;
+}
+
 Status flush_standard_output() {
   errno = 0;
   std::cout.flush();

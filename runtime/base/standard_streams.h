@@ -12,4 +12,8 @@ void occupy_closed_standard_streams();
 /// has been taken.
 Status flush_standard_output();
 
+/// From now on what is written to standard output and error goes nowhere. Returns a descriptor of
+/// what standard output was; -1 when there is none.
+int silence_standard_streams();
+
 }  // namespace freshet

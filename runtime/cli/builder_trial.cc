@@ -1,6 +1,5 @@
 #include "runtime/cli/builder_trial.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "runtime/base/crash_handler.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/running_code.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/cli/command.h"
 
 namespace freshet::cli {
@@ -27,10 +27,7 @@ struct TrialOptions {
 
 /// What the builder prints is printed when the job is built for good; here only a crash is told.
 void keep_output_for_crashes() {
-  const int report = dup(STDOUT_FILENO);
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nowhere >= 0) (void)dup2(nowhere, STDOUT_FILENO);
-  if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
+  const int report = silence_standard_streams();
   set_crash_listener([report](const CrashReport& crash) {
     std::string text = crash.summary();
     for (const std::string& frame : crash.frames) text += "\n    at " + frame;
