@@ -35,8 +35,12 @@ void add_run_command(CLI::App& parser, const Invocation&, std::vector<Command>& 
 void add_info_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_job_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_builder_trial_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
+void add_completion_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_fail_command(CLI::App& parser, std::vector<Command>& commands);
 void add_config_command(CLI::App& parser, std::vector<Command>& commands);
+
+/// Commands and options that can stand behind `words`, sorted. Files and values are not among them.
+std::vector<std::string> completions(const CLI::App& parser, const std::vector<std::string>& words);
 
 /// Prints `freshet: message` to standard error and gives the exit code that fits: usage for
 /// arguments that can never work.

@@ -374,6 +374,16 @@ TEST(RunCommandTest, NamesTheTaskThatKeepsALocalJobFromEnding) {
   EXPECT_FALSE(exists(job.state()));
 }
 
+TEST(CompletionCommandTest, CompletesInABash) {
+  const Outcome outcome = run_program(
+      "/bin/bash",
+      {"-c", "PATH=\"$(dirname " FRESHET_BINARY "):$PATH\"; eval \"$(freshet completion bash)\"; "
+             "COMP_WORDS=(freshet cluster st); COMP_CWORD=2; _freshet; echo ${COMPREPLY[@]}; "
+             "COMP_WORDS=(freshet run x.so --loc); COMP_CWORD=3; _freshet; echo ${COMPREPLY[@]}"});
+  EXPECT_EQ(outcome.output, "start status stop\n--local\n") << outcome.errors;
+  EXPECT_THAT(run_freshet({"completion", "fish"}).errors, HasSubstr("there are bash and zsh"));
+}
+
 TEST(RunCommandTest, ShowsHelpAndVersion) {
   const Outcome version = run_freshet({"--version"});
   EXPECT_EQ(version.exit_code, 0);
