@@ -161,6 +161,8 @@ std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
     view.data_port = info.data_port;
     view.slots = info.slots;
     view.pid = info.pid;
+    view.host_id = info.host_id;
+    view.log_path = info.log_path;
     view.jobs = std::move(taken[info.id]);
     const auto held = static_cast<uint32_t>(view.jobs.size());
     view.slots_free =

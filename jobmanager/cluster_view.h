@@ -95,6 +95,8 @@ struct TaskManagerView {
   uint32_t slots = 0;
   uint32_t slots_free = 0;
   uint32_t pid = 0;
+  std::string host_id;              // Machine and boot.
+  std::string log_path;             // On that machine; empty: it logs to its standard error.
   EpochMillis last_heard = kNever;  // Its last heartbeat; not filled by task_managers_of().
   std::vector<JobId> jobs;          // One per slot that is taken.
   TaskManagerNumbers numbers;       // As of then; not filled by it either.

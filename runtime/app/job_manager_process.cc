@@ -27,6 +27,7 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
   runner.configuration = options.configuration;
   runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
   runner.state_directory = options.state_directory;
+  runner.process = {options.log_path, options.shut_down};
   std::unique_ptr<JobManagerProcess> process(new JobManagerProcess());
   ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
   process->transport_ = make_asio_transport({});

@@ -18,6 +18,8 @@ class JobManagerProcess {
   struct Options {
     Configuration configuration;
     std::string state_directory;
+    std::string log_path;
+    std::function<void()> shut_down;  // See JobManagerQueries::Process.
     bool allow_faults = false;
   };
 

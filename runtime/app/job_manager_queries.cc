@@ -1,9 +1,15 @@
 #include "runtime/app/job_manager_queries.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
+
+#include "runtime/app/host_id.h"
+#include "runtime/app/process_logs.h"
+#include "runtime/base/log.h"
 
 namespace freshet {
 
@@ -32,8 +38,14 @@ class Question {
 }  // namespace
 
 JobManagerQueries::JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
-                                     const Configuration& configuration, FileSystem& files)
-    : job_manager_(job_manager), main_(main), clock_(clock), process_(files, clock) {
+                                     const Configuration& configuration, FileSystem& files,
+                                     Process process)
+    : job_manager_(job_manager),
+      main_(main),
+      clock_(clock),
+      files_(files),
+      own_(std::move(process)),
+      process_(files, clock) {
   for (const auto& [name, value] : configuration.values()) {
     if (name != config::kSecret.name) settings_.push_back({name, value});
   }
@@ -84,6 +96,39 @@ Result<std::vector<TaskManagerView>> JobManagerQueries::task_managers() {
     }
     return Result<std::vector<TaskManagerView>>(std::move(views));
   });
+}
+
+Result<std::string> JobManagerQueries::log_path(std::optional<TaskManagerId> id) {
+  if (!id) return own_.log_path;
+  ASSIGN_OR_RETURN(const auto views, task_managers());
+  for (const TaskManagerView& view : views) {
+    if (view.id != *id) continue;
+    if (view.host_id == host_id(files_)) return view.log_path;
+    return not_found(fmt::format("the log of {} is on its own machine, {}: {}", view.name,
+                                 view.data_host, view.log_path));
+  }
+  return not_found("there is no TaskManager '" + to_string(*id) + "'; /taskmanagers lists them");
+}
+
+Result<std::vector<LogFileView>> JobManagerQueries::logs(std::optional<TaskManagerId> id) {
+  ASSIGN_OR_RETURN(const std::string path, log_path(id));
+  return log_files(path, files_);
+}
+
+Result<std::string> JobManagerQueries::log_text(std::optional<TaskManagerId> id,
+                                                const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string path, log_path(id));
+  const std::string file = name == "log"      ? log_name(path)
+                           : name == "stdout" ? output_name(path)
+                                              : name;
+  return freshet::log_text(path, file, files_);
+}
+
+Status JobManagerQueries::shut_down() {
+  if (!own_.shut_down) return failed_precondition("this cluster cannot be told to end");
+  LOG_INFO("cluster_ends", {{"cause", "asked for by the REST API"}});
+  own_.shut_down();
+  return Status();
 }
 
 }  // namespace freshet

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,14 +19,22 @@ namespace freshet {
 /// itself. What is asked when the executor has stopped is kUnavailable.
 class JobManagerQueries final : public ClusterQueries {
  public:
+  struct Process {
+    std::string log_path;             // Empty: standard error.
+    std::function<void()> shut_down;  // Has the whole cluster end; empty: it cannot be told to.
+  };
+
   JobManagerQueries(JobManager& job_manager, Executor& main, const Clock& clock,
-                    const Configuration& configuration, FileSystem& files);
+                    const Configuration& configuration, FileSystem& files, Process process);
 
   EpochMillis now() const override { return clock_.epoch_millis(); }
   Result<std::vector<JobSummaryView>> jobs() override;
   Result<JobView> job(JobId) override;
   Status cancel(JobId) override;
   Result<std::vector<TaskManagerView>> task_managers() override;
+  Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId>) override;
+  Result<std::string> log_text(std::optional<TaskManagerId>, const std::string& name) override;
+  Status shut_down() override;
   ProcessNumbers process() override { return process_.read(); }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
     return settings_;
@@ -33,10 +43,13 @@ class JobManagerQueries final : public ClusterQueries {
  private:
   template <class Answer, class Ask>
   Answer ask(Ask ask);
+  Result<std::string> log_path(std::optional<TaskManagerId>);
 
   JobManager& job_manager_;
   Executor& main_;
   const Clock& clock_;
+  FileSystem& files_;
+  const Process own_;
   ProcessStatus process_;
   std::vector<std::pair<std::string, std::string>> settings_;
 };

@@ -12,7 +12,7 @@ JobManagerRunner::JobManagerRunner(const Options& options, Transport& transport,
       io_("jm-io", clock),
       job_manager_({options.bind, options.state_directory, options.configuration}, transport, main_,
                    io_, clock, *random_, files, faults != nullptr ? *faults : *no_faults_),
-      queries_(job_manager_, main_, clock, options.configuration, files) {}
+      queries_(job_manager_, main_, clock, options.configuration, files, options.process) {}
 
 JobManagerRunner::~JobManagerRunner() { stop(); }
 

@@ -22,6 +22,7 @@ class JobManagerRunner {
     Configuration configuration;
     Address bind;
     std::string state_directory;
+    JobManagerQueries::Process process;
   };
 
   /// `faults` may be null.

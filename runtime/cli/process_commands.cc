@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <signal.h>
 
 #include "runtime/app/job_manager_process.h"
 #include "runtime/app/local_state.h"
@@ -90,6 +91,11 @@ Status run_job_manager(const ProcessOptions& options) {
   RETURN_IF_ERROR(prepare_process(options));
   JobManagerProcess::Options process_options;
   process_options.configuration = configuration;
+  process_options.log_path = options.log_file;
+  // Under a supervisor it is that which ends the cluster; it would start this process again.
+  process_options.shut_down = [whom = options.parent != 0 ? options.parent : own_process().pid] {
+    static_cast<void>(::kill(whom, SIGTERM));
+  };
   process_options.allow_faults = options.allow_faults;
   RETURN_IF_ERROR(JobManagerProcess::check(process_options));
   const auto files = make_local_file_system();

@@ -11,6 +11,11 @@
 
 namespace freshet {
 
+struct LogFileView {
+  std::string name;
+  uint64_t size_bytes = 0;
+};
+
 /// What the REST API asks a JobManager. Thread-safe; each function waits for the answer, for a
 /// bounded time: kDeadlineExceeded when none came, kUnavailable when the JobManager ends.
 class ClusterQueries {
@@ -27,6 +32,13 @@ class ClusterQueries {
   virtual Status cancel(JobId) = 0;
   /// In the order of registration.
   virtual Result<std::vector<TaskManagerView>> task_managers() = 0;
+  /// Logs of a TaskManager's process, or of the JobManager's when there is none. kNotFound when it
+  /// has no such file, or none that can be read from here.
+  virtual Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId>) = 0;
+  /// The end of one of them. `log` and `stdout` are the present ones.
+  virtual Result<std::string> log_text(std::optional<TaskManagerId>, const std::string& name) = 0;
+  /// The cluster is to end: kFailedPrecondition when it cannot be told to.
+  virtual Status shut_down() = 0;
   /// Of the JobManager's process.
   virtual ProcessNumbers process() = 0;
   /// Those that were given, without secrets.

@@ -126,8 +126,17 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/taskmanagers/metrics", &RestApi::show_task_managers_metrics},
       {"GET", "/taskmanagers/:taskmanagerid", &RestApi::show_task_manager},
       {"GET", "/taskmanagers/:taskmanagerid/metrics", &RestApi::show_task_manager_metrics},
+      {"GET", "/taskmanagers/:taskmanagerid/logs", &RestApi::list_logs},
+      {"GET", "/taskmanagers/:taskmanagerid/logs/:name", &RestApi::show_log},
+      {"GET", "/taskmanagers/:taskmanagerid/log", &RestApi::show_log},
+      {"GET", "/taskmanagers/:taskmanagerid/stdout", &RestApi::show_log},
       {"GET", "/jobmanager/config", &RestApi::show_job_manager_config},
       {"GET", "/jobmanager/metrics", &RestApi::show_job_manager_metrics},
+      {"GET", "/jobmanager/logs", &RestApi::list_logs},
+      {"GET", "/jobmanager/logs/:name", &RestApi::show_log},
+      {"GET", "/jobmanager/log", &RestApi::show_log},
+      {"GET", "/jobmanager/stdout", &RestApi::show_log},
+      {"DELETE", "/cluster", &RestApi::shut_down},
   };
   return routes;
 }
@@ -374,6 +383,37 @@ Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
         fmt::format("'{}' is no index of a subtask", parameters.at(2).substr(0, kParameterShown)));
   return respond(metrics_json(metrics_of(*vertex, vertex->subtasks.at(index.front())),
                               query_list(request, "get")));
+}
+
+// ---- Logs ----
+
+Result<std::optional<TaskManagerId>> RestApi::process(const Parameters& parameters,
+                                                      const Request& request) const {
+  const bool of_job_manager = request.path.find("/jobmanager/") != request.path.npos;
+  if (of_job_manager) return std::optional<TaskManagerId>();
+  ASSIGN_OR_RETURN(const TaskManagerView view, task_manager(parameters));
+  return std::optional(view.id);
+}
+
+Result<Response> RestApi::list_logs(const Parameters& parameters, const Request& request) const {
+  ASSIGN_OR_RETURN(const auto whose, process(parameters, request));
+  ASSIGN_OR_RETURN(const auto files, queries_.logs(whose));
+  Json logs = Json::array();
+  for (const LogFileView& file : files)
+    logs.push_back({{"name", file.name}, {"size", file.size_bytes}});
+  return respond(Json{{"logs", std::move(logs)}});
+}
+
+Result<Response> RestApi::show_log(const Parameters& parameters, const Request& request) const {
+  ASSIGN_OR_RETURN(const auto whose, process(parameters, request));
+  const std::string name = request.path.substr(request.path.rfind('/') + 1);
+  ASSIGN_OR_RETURN(std::string text, queries_.log_text(whose, name));
+  return Response{200, "text/plain; charset=UTF-8", std::move(text)};
+}
+
+Result<Response> RestApi::shut_down(const Parameters&, const Request&) const {
+  RETURN_IF_ERROR(queries_.shut_down());
+  return respond(Json::object());
 }
 
 }  // namespace freshet::rest

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,14 @@ class RestApi {
   Result<Response> show_job_manager_config(const Parameters&, const Request&) const;
   Result<Response> show_job_manager_metrics(const Parameters&, const Request&) const;
 
+  Result<Response> shut_down(const Parameters&, const Request&) const;
+  Result<Response> list_logs(const Parameters&, const Request&) const;
+  Result<Response> show_log(const Parameters&, const Request&) const;
+
   Result<JobView> job(const Parameters&) const;
   Result<TaskManagerView> task_manager(const Parameters&) const;
+  /// Whose logs a path asks for; nullopt: the JobManager's.
+  Result<std::optional<TaskManagerId>> process(const Parameters&, const Request&) const;
 
   ClusterQueries& queries_;
 };

@@ -112,6 +112,30 @@ TEST_F(RestTest, ShowsWhyAJobFailed) {
   }
 }
 
+TEST_F(RestTest, ShowsLogsOfAllProcesses) {
+  httplib::Client client("127.0.0.1", port_);
+  EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["name"], "jobmanager.log");
+  EXPECT_THAT(client.Get("/jobmanager/log")->body, HasSubstr("task_manager_registered"));
+  EXPECT_THAT(client.Get("/jobmanager/stdout")->body, StartsWith("JobManager at "));
+  const std::string path =
+      "/taskmanagers/" + get("/taskmanagers")["taskmanagers"][0]["id"].get<std::string>();
+  EXPECT_THAT(client.Get(path + "/log")->body, HasSubstr("task_manager_started"));
+  EXPECT_THAT(client.Get(path + "/stdout")->body, StartsWith("TaskManager at "));
+  EXPECT_EQ(client.Get(path + "/logs/..%2Fstate")->status, 404);
+  EXPECT_EQ(client.Get(path + "/logs/state")->status, 404);
+}
+
+TEST_F(RestTest, EndsTheCluster) {
+  EXPECT_EQ(httplib::Client("127.0.0.1", port_).Delete("/cluster")->status, 200);
+  EXPECT_TRUE(wait_until(
+      [&] {
+        return !cluster_.alive("jobmanager") && !cluster_.alive("taskmanager-1") &&
+               !cluster_.alive("taskmanager-2");
+      },
+      20s));
+  EXPECT_EQ(cluster_.stop().exit_code, 0);  // Removes what it left.
+}
+
 TEST(RestOfProcessTest, IsOffWhereASecretIsDemanded) {
   TestCluster::Options options;
   options.arguments = {"-D", "security.secret=rain"};

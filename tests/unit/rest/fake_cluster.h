@@ -100,6 +100,18 @@ class FakeCluster final : public ClusterQueries {
     if (!error.ok()) return error;
     return task_manager_views;
   }
+  Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId> id) override {
+    const std::string stem = id ? "taskmanager-" + std::to_string(id->value) : "jobmanager";
+    return std::vector<LogFileView>{{stem + ".log", 12}, {stem + ".out", 0}};
+  }
+  Result<std::string> log_text(std::optional<TaskManagerId> id, const std::string& name) override {
+    if (name == "none.log") return not_found("there is no log 'none.log'");
+    return (id ? std::to_string(id->value) : "jm") + " " + name + "\n";
+  }
+  Status shut_down() override {
+    shut_downs++;
+    return error;
+  }
   ProcessNumbers process() override { return {.cpu_load = 0.125, .threads = 9}; }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
     return {{"heartbeat.interval", "2 s"}};
@@ -108,6 +120,7 @@ class FakeCluster final : public ClusterQueries {
   JobView job_view;
   std::vector<TaskManagerView> task_manager_views;
   std::vector<JobId> cancelled;
+  int shut_downs = 0;
   Status error;
 };
 

@@ -114,6 +114,32 @@ TEST_F(RestApiTest, CancelsAJob) {
   EXPECT_EQ(cluster_.cancelled.size(), 1u);
 }
 
+TEST_F(RestApiTest, ShowsLogs) {
+  EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["name"], "jobmanager.log");
+  EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["size"], 12);
+  const std::string one = "/taskmanagers/" + to_string(TaskManagerId{7});
+  EXPECT_EQ(get(one + "/logs")["logs"][1]["name"], "taskmanager-7.out");
+  const auto text = [&](const std::string& path) {
+    const Response response = api_.handle({"GET", path, {}});
+    EXPECT_EQ(response.content_type, "text/plain; charset=UTF-8");
+    return response.body;
+  };
+  EXPECT_EQ(text("/jobmanager/log"), "jm log\n");
+  EXPECT_EQ(text("/v1/jobmanager/stdout"), "jm stdout\n");
+  EXPECT_EQ(text(one + "/log"), "7 log\n");
+  EXPECT_EQ(text(one + "/logs/taskmanager-1.1.log"), "7 taskmanager-1.1.log\n");
+  EXPECT_THAT(error(404, one + "/logs/none.log"), HasSubstr("no log 'none.log'"));
+  EXPECT_THAT(error(404, "/taskmanagers/nobody/log"), HasSubstr("no TaskManager 'nobody'"));
+  EXPECT_THAT(error(404, one + "/other"), HasSubstr("nothing at"));
+}
+
+TEST_F(RestApiTest, EndsTheCluster) {
+  EXPECT_EQ(api_.handle({"DELETE", "/cluster", {}}).status, 200);
+  EXPECT_EQ(cluster_.shut_downs, 1);
+  EXPECT_THAT(error(405, "/cluster"), HasSubstr("not for GET"));
+  EXPECT_EQ(cluster_.shut_downs, 1);
+}
+
 TEST_F(RestApiTest, ShowsTheLatestFailures) {
   EXPECT_THAT(get(job("/exceptions"))["exceptionHistory"]["entries"], IsEmpty());
   cluster_.job_view.failures = {
