@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include "runtime/app/kernel_file.h"
 
@@ -35,5 +37,13 @@ Result<uint64_t> peak_resident_bytes(pid_t pid) {
 }
 
 Result<uint64_t> thread_count(pid_t pid) { return number_of(pid, "status", "Threads"); }
+
+Result<Duration> cpu_time(pid_t pid) {
+  clockid_t clock{};
+  timespec used{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+    return not_found(fmt::format("no process {}", pid));
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 }  // namespace freshet::bench

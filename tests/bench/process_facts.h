@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/status.h"
+#include "runtime/base/time.h"
 
 namespace freshet::bench {
 
@@ -17,5 +18,8 @@ Result<uint64_t> proportional_bytes(pid_t pid);
 Result<uint64_t> peak_resident_bytes(pid_t pid);
 
 Result<uint64_t> thread_count(pid_t pid);
+
+/// That it has used so far, of user and system together.
+Result<Duration> cpu_time(pid_t pid);
 
 }  // namespace freshet::bench
