@@ -156,7 +156,7 @@ std::string first_job_id(const std::string& start) {
     if (envelope.has_submit_job_reply())
       return envelope.submit_job_reply().job().ShortDebugString();
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "no job was submitted");
 }
 
 }  // namespace
