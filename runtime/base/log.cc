@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <mutex>
 
 namespace freshet {
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kLogFileBytes = 64u << 20;
 constexpr size_t kLogFiles = 5;
+constexpr Duration kReopenPause = 1s;
 
 struct Target {
   std::mutex mutex;
@@ -21,6 +24,10 @@ struct Target {
   std::atomic<LogLevel> minimum{LogLevel::kWarn};
   LogSink sink = nullptr;
   void* sink_context = nullptr;
+  std::string path;     // Empty: no file.
+  uint64_t lost = 0;    // Lines of this log that were not written.
+  bool failed = false;  // To be opened anew.
+  std::chrono::steady_clock::time_point reopened{};
 };
 
 Target& target() {
@@ -43,15 +50,54 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::err;
 }
 
-void install(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel minimum) {
+std::shared_ptr<spdlog::logger> make_logger(std::shared_ptr<spdlog::sinks::sink> sink);
+
+std::shared_ptr<spdlog::sinks::sink> open_file(const std::string& path) {
+  return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kLogFileBytes, kLogFiles);
+}
+
+/// A file that could not be opened when the last one was full is not tried again by itself.
+void reopen_after_failure(Target& to) {
+  if (!to.failed || to.path.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - to.reopened < kReopenPause) return;
+  to.reopened = now;
+  try {
+    to.logger = make_logger(open_file(to.path));
+    to.failed = false;
+  } catch (const spdlog::spdlog_ex&) {
+  }
+}
+
+/// The process goes on; lines are lost until the disk has space again. Under the lock.
+void on_lost_line(const std::string& why) {
+  target().failed = true;
+  const uint64_t count = ++target().lost;
+  if ((count & (count - 1)) != 0) return;
+  std::fprintf(stderr, "freshet: the log cannot be written (%llu times so far): %s\n",
+               static_cast<unsigned long long>(count), why.c_str());
+}
+
+std::shared_ptr<spdlog::logger> make_logger(std::shared_ptr<spdlog::sinks::sink> sink) {
   auto logger = std::make_shared<spdlog::logger>("freshet", std::move(sink));
   logger->set_pattern("%L %H:%M:%S.%e %v");
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
+  logger->set_error_handler(on_lost_line);
+  return logger;
+}
+
+void install(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel minimum,
+             const std::string& path = {}) {
+  auto logger = make_logger(std::move(sink));
   Target& to = target();
   std::lock_guard lock(to.mutex);
   to.logger = std::move(logger);
   to.minimum = minimum;
+  to.path = path;
+  to.lost = 0;
+  to.failed = false;
+  to.reopened = {};
 }
 
 bool needs_quotes(std::string_view value) {
@@ -101,6 +147,7 @@ void log_event(LogLevel level, std::string_view event, std::initializer_list<Log
     to.logger->set_pattern("%L %H:%M:%S.%e %v");
     to.logger->set_level(spdlog::level::debug);
   }
+  reopen_after_failure(to);
   to.logger->log(level_of(level), "{} {}", thread, line);
 }
 
@@ -110,8 +157,7 @@ void log_to_stderr(LogLevel minimum) {
 
 Status log_to_file(const std::string& path, LogLevel minimum) {
   try {
-    install(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kLogFileBytes, kLogFiles),
-            minimum);
+    install(open_file(path), minimum, path);
   } catch (const spdlog::spdlog_ex& error) {
     return unavailable("cannot write the log file " + path + ": " + error.what());
   }

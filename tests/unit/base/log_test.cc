@@ -1,11 +1,22 @@
 #include "runtime/base/log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <vector>
+
+#include "runtime/base/file_system.h"
 
 namespace freshet {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(LogTest, WritesEventThenFieldsAndQuotesSpaces) {
   std::vector<std::string> lines;
@@ -19,6 +30,93 @@ TEST(LogTest, WritesEventThenFieldsAndQuotesSpaces) {
   log_to_sink(nullptr, nullptr);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0], "task_failed attempt=1/2#0 cause=\"user_error: it 'broke'\\nbadly\"");
+}
+
+/// A limit of this process while it lives.
+class Limit {
+ public:
+  Limit(decltype(RLIMIT_FSIZE) what, rlim_t value) : what_(what) {
+    EXPECT_EQ(getrlimit(what_, &before_), 0);
+    const rlimit now{value, before_.rlim_max};
+    EXPECT_EQ(setrlimit(what_, &now), 0);
+  }
+  ~Limit() { EXPECT_EQ(setrlimit(what_, &before_), 0); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  const decltype(RLIMIT_FSIZE) what_;
+  rlimit before_{};
+};
+
+/// A log in a file of its own. What the process says on standard error goes through a pipe, which
+/// no limit of files concerns.
+class FullLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::signal(SIGXFSZ, SIG_IGN);
+    char name[] = "/tmp/freshet-log-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    directory_ = name;
+    ASSERT_TRUE(log_to_file(directory_ + "/log", LogLevel::kInfo).ok());
+    ASSERT_EQ(pipe(words_), 0);
+    error_ = dup(2);
+    ASSERT_EQ(dup2(words_[1], 2), 2);
+    close(words_[1]);
+  }
+  void TearDown() override {
+    if (error_ >= 0) (void)words();
+    log_to_stderr(LogLevel::kWarn);
+    EXPECT_TRUE(make_local_file_system()->remove_all(directory_).ok());
+  }
+
+  /// All that was said on standard error.
+  std::string words() {
+    dup2(error_, 2);  // The last end of the pipe that is written to.
+    close(error_);
+    error_ = -1;
+    std::string all;
+    char bytes[4096];
+    for (ssize_t n = 0; (n = read(words_[0], bytes, sizeof bytes)) > 0;)
+      all.append(bytes, static_cast<size_t>(n));
+    close(words_[0]);
+    return all;
+  }
+  std::string lines() const {
+    const auto content = make_local_file_system()->read_all(directory_ + "/log");
+    return content.ok() ? *content : content.status().to_string();
+  }
+
+  std::string directory_;
+
+ private:
+  int words_[2] = {-1, -1};
+  int error_ = -1;
+};
+
+TEST_F(FullLogTest, GoesOnAndWritesAgainWhenThereIsRoom) {
+  LOG_INFO("before");
+  {
+    const Limit none(RLIMIT_FSIZE, 0);
+    for (int i = 0; i < 5; ++i) LOG_WARN("meanwhile", {{"line", i}});
+  }
+  LOG_INFO("afterwards");
+  EXPECT_THAT(lines(), AllOf(HasSubstr(" before\n"), HasSubstr(" afterwards\n")));
+  EXPECT_THAT(words(), AllOf(HasSubstr("freshet: the log cannot be written (1 times so far): "),
+                             HasSubstr("File too large"), HasSubstr("(4 times so far)"),
+                             Not(HasSubstr("(3 times so far)"))));
+}
+
+TEST_F(FullLogTest, OpensTheNextFileAsSoonAsThereAreDescriptors) {
+  constexpr int kLines = 63;  // Of a megabyte: the next two do not fit into one file any more.
+  for (int i = 0; i < kLines; ++i) LOG_INFO("long", {{"text", std::string(1 << 20, 'x')}});
+  {
+    const Limit none(RLIMIT_NOFILE, 0);
+    LOG_WARN("meanwhile", {{"text", std::string(2 << 20, 'x')}});
+  }
+  LOG_INFO("afterwards");
+  EXPECT_THAT(lines(), HasSubstr(" afterwards\n"));
+  EXPECT_THAT(words(), HasSubstr("Too many open files"));
 }
 
 }  // namespace
