@@ -236,6 +236,7 @@ class Connector final : public LoopMember, public std::enable_shared_from_this<C
 
   void on_connect(const ErrorCode& error) {
     if (!done_) return;
+    if (error == asio::error::operation_aborted) return finish(network_error(address_, why_not()));
     if (error) return finish(network_error(address_, error));
     // The kernel may connect a loopback socket to itself, when the port that it picks is the one
     // asked for.
@@ -244,6 +245,14 @@ class Connector final : public LoopMember, public std::enable_shared_from_this<C
       return finish(network_error(address_, asio::error::connection_refused));
     }
     finish(make_asio_connection(loop_, std::move(socket_), address_));
+  }
+
+  /// Of several addresses Asio says only that it gave up when it could not open a socket.
+  ErrorCode why_not() {
+    ErrorCode error;
+    StreamSocket socket(loop_->context());
+    if (!endpoints_.empty()) socket.open(endpoints_.front().protocol(), error);
+    return error ? error : asio::error::operation_aborted;
   }
 
   void finish(Result<std::shared_ptr<Connection>> result) {

@@ -185,6 +185,17 @@ TEST_F(AsioTransportTest, GivesUpAConnectInTime) {
   EXPECT_THAT(last.message(), HasSubstr("200 ms"));
 }
 
+TEST_F(AsioTransportTest, SaysThatItHasNoDescriptorToConnectWith) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto connection = connect_and_wait(*transport_, listener_->address());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(connection.status().message(), HasSubstr("Too many open files"));
+  EXPECT_TRUE(connect_and_wait(*transport_, listener_->address()).ok());
+}
+
 TEST_F(AsioTransportTest, LooksNamesUp) {
   const auto found = connect_and_wait(*transport_, Address{"localhost", listener_->address().port});
   ASSERT_TRUE(found.ok()) << found.status().to_string();
