@@ -52,6 +52,7 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
   }
   record->graph = std::make_shared<const JobGraph>(record->master->graph().job_graph());
   record->submitted = clock_.epoch_millis();
+  record->submitted_at = mailbox_.now();
   JobRecord& added = *jobs_.emplace_back(std::move(record));
   const TimePoint now = mailbox_.now();
   for (const TaskManagerInfo& info : resources_.task_managers()) {
@@ -266,7 +267,7 @@ void JobDispatcher::settle() {
 
 void JobDispatcher::after_event(JobRecord& record) {
   if (record.ended == 0 && is_terminal(record.master->state())) {
-    record.ended = clock_.epoch_millis();
+    record.ended = record.submitted + to_millis(mailbox_.now() - record.submitted_at);
   }
   set_timer(record);
   outlet_.on_job_event(*record.master);

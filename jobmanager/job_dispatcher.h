@@ -24,7 +24,8 @@ struct JobRecord {
   std::shared_ptr<const std::string> information;  // Encoded, for all messages.
   std::shared_ptr<const JobGraph> graph;           // A copy, for those who show it elsewhere.
   EpochMillis submitted = 0;
-  EpochMillis ended = 0;          // 0: not yet.
+  TimePoint submitted_at;
+  EpochMillis ended = 0;  // 0: not yet. `submitted` and how long it took: the wall clock may jump.
   std::set<TaskManagerId> users;  // They got work of the job and have not released it.
   bool user_lost = false;         // One of them, before the job has ended.
   TimerId timer;

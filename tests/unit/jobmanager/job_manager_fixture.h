@@ -19,6 +19,19 @@ namespace freshet {
 
 inline const std::string kModule = "not really a shared object";
 
+/// What another one says, but for its wall clock, which jumps when it is told to.
+class JumpingClock final : public Clock {
+ public:
+  explicit JumpingClock(const Clock& steady) : steady_(steady) {}
+  TimePoint now() const override { return steady_.now(); }
+  EpochMillis epoch_millis() const override { return steady_.epoch_millis() + ahead_; }
+  void jump(EpochMillis by) { ahead_ += by; }
+
+ private:
+  const Clock& steady_;
+  EpochMillis ahead_ = 0;
+};
+
 /// A JobManager, and peers that say what the test wants, in one thread.
 class JobManagerTest : public testing::Test {
  protected:
@@ -31,7 +44,7 @@ class JobManagerTest : public testing::Test {
     options.bind = Address{"127.0.0.1", 0};
     options.state_dir = "/state";
     for (const auto& pair : settings) ASSERT_TRUE(options.configuration.set_pair(pair).ok());
-    job_manager_ = std::make_unique<JobManager>(options, transport_, executor_, executor_, clock_,
+    job_manager_ = std::make_unique<JobManager>(options, transport_, executor_, executor_, wall_,
                                                 *random_, files_, *faults_);
     auto address = job_manager_->start();
     ASSERT_TRUE(address.ok()) << address.status().to_string();
@@ -179,6 +192,7 @@ class JobManagerTest : public testing::Test {
   }
 
   ManualClock clock_;
+  JumpingClock wall_{clock_};
   ManualExecutor executor_{clock_};
   LocalTransport transport_{executor_};
   MemoryFileSystem files_;

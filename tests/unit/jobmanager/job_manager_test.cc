@@ -181,6 +181,22 @@ TEST_F(JobManagerTest, CancelsAJobAndListsIt) {
   EXPECT_EQ(jobs.jobs(0).state(), static_cast<uint32_t>(JobState::kCanceled));
 }
 
+TEST_F(JobManagerTest, AWallClockThatJumpsChangesNoTimeoutAndNoDuration) {
+  constexpr EpochMillis kDay = 24 * 60 * 60 * 1000;
+  for (const EpochMillis jump : {-kDay, kDay}) {
+    auto user = client();
+    const JobId id = submit(*user);
+    executor_.advance(4s);
+    wall_.jump(jump);
+    executor_.advance(5s);
+    EXPECT_EQ(get(*user, id).job().waiting_for(), "2 slots, the cluster has 0");
+    executor_.advance(2s);  // The slot timeout is 10 s.
+    const auto job = get(*user, id).job();
+    EXPECT_EQ(job.state(), static_cast<uint32_t>(JobState::kFailed));
+    EXPECT_EQ(job.ended_epoch_ms() - job.submitted_epoch_ms(), 10'000);
+  }
+}
+
 TEST_F(JobManagerTest, RefusesWrongRequestsOfClientsAndKeepsThem) {
   auto user = client();
   EXPECT_EQ(get(*user, JobId{1, 2}).status().code(), static_cast<uint32_t>(StatusCode::kNotFound));
