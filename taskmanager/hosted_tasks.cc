@@ -1,5 +1,6 @@
 #include "taskmanager/hosted_tasks.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace freshet {
 namespace {
 
 constexpr Duration kLateTimer = 2s;
+constexpr int kLooksPerTimeout = 4;
+constexpr Duration kWatchIntervalMin = 10ms;
 
 std::string title_of(const SubtaskId& subtask, const JobGraph& graph) {
   const JobVertex& vertex = graph.vertices[subtask.vertex.value];
@@ -120,6 +123,7 @@ void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformati
   hosted.title = title_of(attempt.subtask, *job.graph);
   hosted.flush_interval = hosted.task->flush_interval();
   if (hosted.flush_interval) schedule_flush(*hosted.flush_interval);
+  schedule_watch();
   environment_.tasks.add(hosted.task);
 }
 
@@ -156,11 +160,14 @@ void HostedTasks::watch_cancellation(const AttemptId& attempt, Hosted& hosted) {
         // paused as well.
         if (self->main_.now() - due > kLateTimer)
           return self->watch_cancellation(attempt, self->tasks_.at(attempt));
+        const Hosted& stuck = self->tasks_.at(attempt);
+        const std::string name = stuck.task->running_operator();
         const Status status =
-            deadline_exceeded(self->tasks_.at(attempt).title + " did not end within " +
+            deadline_exceeded(stuck.title + " did not end within " +
                               format_duration(self->options_.cancellation_timeout) +
-                              " (task.cancellation.timeout) of its cancellation: its code does not "
-                              "return");
+                              " (task.cancellation.timeout) of its cancellation: " +
+                              (name.empty() ? std::string("its code") : "operator '" + name + "'") +
+                              " does not return");
         LOG_ERROR("cancellation_timeout",
                   {{"job", attempt.job}, {"attempt", attempt}, {"status", status}});
         if (self->options_.on_fatal) self->options_.on_fatal(status);
@@ -261,6 +268,35 @@ void HostedTasks::drop(const AttemptId& attempt) {
   tasks_.erase(found);
 }
 
+void HostedTasks::schedule_watch() {
+  if (watch_timer_ || options_.watchdog_timeout == Duration{}) return;
+  const Duration interval =
+      std::max<Duration>(options_.watchdog_timeout / kLooksPerTimeout, kWatchIntervalMin);
+  watch_timer_ = main_.schedule(interval, "watch_steps",
+                                [weak = weak_from_this(), due = main_.now() + interval] {
+                                  if (const auto self = weak.lock()) self->watch_steps(due);
+                                });
+}
+
+void HostedTasks::watch_steps(TimePoint due) {
+  watch_timer_.reset();
+  if (abandoned_ || tasks_.empty()) return;
+  const TimePoint now = main_.now();
+  for (auto& [attempt, hosted] : tasks_) {
+    // Blocking tasks said that they may wait. After a pause of this process nobody knows what took
+    // the time.
+    if (hosted.task == nullptr || hosted.task->blocking() || now - due > kLateTimer) continue;
+    const auto lasts = hosted.watch.look(hosted.task->step_began(), now, options_.watchdog_timeout);
+    if (!lasts) continue;
+    LOG_WARN("step_lasts_long", {{"job", attempt.job},
+                                 {"attempt", attempt},
+                                 {"task", hosted.title},
+                                 {"operator", hosted.task->running_operator()},
+                                 {"duration", format_duration(*lasts)}});
+  }
+  schedule_watch();
+}
+
 void HostedTasks::schedule_flush(Duration interval) {
   if (flush_timers_.contains(interval)) return;
   flush_timers_[interval] =
@@ -285,6 +321,7 @@ void HostedTasks::flush(Duration interval) {
 void HostedTasks::abandon() {
   abandoned_ = true;
   for (const auto& [interval, timer] : flush_timers_) main_.cancel(timer);
+  if (watch_timer_) main_.cancel(*watch_timer_);
   for (const auto& [attempt, hosted] : tasks_) {
     main_.cancel(hosted.cancellation);
     if (hosted.metrics) hosted.metrics->release();

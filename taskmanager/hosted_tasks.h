@@ -11,6 +11,7 @@
 #include "runtime/task/stream_task.h"
 #include "taskmanager/deployment_message.h"
 #include "taskmanager/slot_table.h"
+#include "taskmanager/step_watch.h"
 #include "taskmanager/task_builder.h"
 #include "taskmanager/task_metrics.h"
 
@@ -33,6 +34,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   struct Options {
     uint32_t slots = 1;
     Duration cancellation_timeout = 30s;
+    Duration watchdog_timeout = 10s;  // Zero: no step lasts too long.
     std::function<void(const Status&)> on_fatal;
     MetricLabels labels;                // Of the TaskManager.
     MetricRegistry* metrics = nullptr;  // Gets those of each task. May be null.
@@ -77,6 +79,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
     std::string title;                     // `subtask 1 of 2 of 'map -> print'`.
     std::optional<Duration> flush_interval;
     TimerId cancellation;
+    StepWatch watch;
     bool cancelling = false;
     bool finishing = false;
   };
@@ -89,6 +92,8 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
                            const std::string& operator_name = {});
   void drop(const AttemptId&);
   void watch_cancellation(const AttemptId&, Hosted&);
+  void schedule_watch();
+  void watch_steps(TimePoint due);
   void schedule_flush(Duration interval);
   void flush(Duration interval);
   Status pass(std::string_view mark);
@@ -100,6 +105,7 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   SlotTable slots_;
   std::map<AttemptId, Hosted> tasks_;
   std::map<Duration, TimerId> flush_timers_;
+  std::optional<TimerId> watch_timer_;  // While there are tasks.
   bool abandoned_ = false;
 };
 

@@ -60,6 +60,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
     HostedTasks::Options tasks;
     tasks.slots = options_.slots;
     tasks.cancellation_timeout = options_.cancellation_timeout;
+    tasks.watchdog_timeout = options_.watchdog_timeout;
     tasks.on_fatal = environment_.on_fatal;
     tasks.labels = options_.labels;
     tasks.metrics = environment_.metrics;

@@ -45,8 +45,9 @@ class TaskExecutor {
     Duration retry_first = 100ms;  // Doubled after each failure to register, up to retry_max.
     Duration retry_max = 5s;
     Duration cancellation_timeout = 30s;
-    bool channel_hash = false;  // Where the job does not say.
-    MetricLabels labels;        // Before those of a task.
+    Duration watchdog_timeout = 10s;  // Zero: no step lasts too long.
+    bool channel_hash = false;        // Where the job does not say.
+    MetricLabels labels;              // Before those of a task.
   };
   /// All outlive the executor and, where functions are posted to them, are stopped before the
   /// others go.

@@ -62,6 +62,8 @@ Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options&
   executor.state_directory = options.state_directory;
   ASSIGN_OR_RETURN(executor.cancellation_timeout,
                    options.configuration.duration(config::kCancellationTimeout));
+  ASSIGN_OR_RETURN(executor.watchdog_timeout,
+                   options.configuration.duration(config::kWatchdogTimeout));
   ASSIGN_OR_RETURN(executor.channel_hash, options.configuration.boolean(config::kChannelHash));
   return executor;
 }

@@ -138,6 +138,8 @@ struct ConfigKey {
           "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
   SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
+  SETTING(kWatchdogTimeout, "task.watchdog.timeout", "10 s", duration(), kProcess, \
+          "longest step of a task that its log does not name; 0 s: any") \
   SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), kJob, \
           "largest byte range of a text file that one reader takes at a time") \
   SETTING(kWorkingDirectory, "client.working-directory", "", text(), kJob, \

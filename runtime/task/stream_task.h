@@ -88,6 +88,10 @@ class StreamTask final : public RunnableTask {
   TaskProgress progress() const;
   /// On any thread, once it is connected.
   TaskLoad load() const;
+  /// When the step that is going on began, on any thread; nullopt between steps.
+  std::optional<TimePoint> step_began() const { return times_.step_began(); }
+  /// The operator that runs now, on any thread; empty: none of them.
+  std::string running_operator() const;
 
   const AttemptId& attempt() const { return options_.attempt; }
 

@@ -44,6 +44,11 @@ TaskProgress StreamTask::progress() const {
   return progress;
 }
 
+std::string StreamTask::running_operator() const {
+  const std::string* const name = running_.name.load(std::memory_order_acquire);
+  return name != nullptr ? *name : std::string();
+}
+
 TaskLoad StreamTask::load() const {
   TaskLoad load;
   for (const Input& input : inputs_) {

@@ -12,10 +12,12 @@ void TaskTimes::begin_step(TimePoint now) {
   const Kind waited_for = kind_.load(std::memory_order_relaxed);
   const TimePoint since{Duration(since_.load(std::memory_order_relaxed))};
   change(now, Kind::kBusy, waited_for, now - since);
+  step_began_.store(now.time_since_epoch().count(), std::memory_order_release);
 }
 
 void TaskTimes::end_step(TimePoint now, Kind kind, Duration waited, Kind next) {
   const TimePoint since{Duration(since_.load(std::memory_order_relaxed))};
+  step_began_.store(kNoStep, std::memory_order_release);
   change(now, next, kind, now - since - waited, waited);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/base/time.h"
 
@@ -26,6 +27,13 @@ class TaskTimes {
   /// nothing.
   void end_step(TimePoint now, Kind kind, Duration waited, Kind next);
 
+  /// When the step that is going on began; nullopt between steps.
+  std::optional<TimePoint> step_began() const {
+    const int64_t began = step_began_.load(std::memory_order_acquire);
+    if (began == kNoStep) return std::nullopt;
+    return TimePoint(Duration(began));
+  }
+
   /// Up to `now`: also what is not over yet. When the task changes them again and again meanwhile,
   /// or was stopped inside a change, they are about right.
   Times read(TimePoint now) const;
@@ -39,6 +47,9 @@ class TaskTimes {
               Duration back_pressured = {});
   void add(Kind kind, Duration time);
 
+  static constexpr int64_t kNoStep = INT64_MIN;
+
+  std::atomic<int64_t> step_began_{kNoStep};
   std::atomic<uint32_t> version_{0};
   std::atomic<int64_t> since_{0};
   std::atomic<Kind> kind_{Kind::kNone};

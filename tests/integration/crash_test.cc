@@ -93,7 +93,8 @@ TEST_F(CrashTest, AModuleThatCrashesInAnotherRunStillHasNames) {
 class ProvokedFailureTest : public ::testing::Test {
  protected:
   ProvokedFailureTest()
-      : cluster_(TestCluster::Options{.arguments = {"-D", "task.cancellation.timeout=1 s"}}) {}
+      : cluster_(TestCluster::Options{.arguments = {"-D", "task.cancellation.timeout=1 s", "-D",
+                                                    "task.watchdog.timeout=200 ms"}}) {}
 
   void SetUp() override {
     ASSERT_TRUE(cluster_.ok()) << cluster_.started().errors;
@@ -155,6 +156,27 @@ TEST_F(ProvokedFailureTest, AHangEndsItsTaskManagerWhenTheJobIsCancelled) {
                1;
       },
       10s));
+}
+
+TEST_F(ProvokedFailureTest, TheWatchdogNamesTheOperatorThatDoesNotReturn) {
+  // A blocking task, as the source is one, may wait as long as it likes.
+  ASSERT_EQ(fail("2/0", {"--how", "hang"}).exit_code, 0);
+  const auto logs = [&] { return cluster_.log("taskmanager-1") + cluster_.log("taskmanager-2"); };
+  ASSERT_TRUE(wait_until([&] { return logs().find("step_lasts_long") != std::string::npos; }, 20s))
+      << logs();
+  const std::string all = logs();
+  const size_t at = all.find("step_lasts_long");
+  EXPECT_THAT(all.substr(at, all.find('\n', at) - at),
+              AllOf(HasSubstr("job=" + cluster_.jobs().front().id), HasSubstr("attempt=2/0#0"),
+                    HasSubstr("task=\"subtask 1 of "), HasSubstr("operator=map"),
+                    HasSubstr(" duration=\"")));
+  EXPECT_EQ(cluster_.jobs().front().state, "RUNNING");  // It may come back.
+  const std::string id = cluster_.jobs().front().id;
+  ASSERT_EQ(run_freshet(cluster_.command("cancel", {id})).exit_code, 0);
+  EXPECT_EQ(job_->run().wait(60s), 1) << job_->errors();
+  EXPECT_TRUE(wait_until(
+      [&] { return logs().find("of its cancellation: operator 'map'") != std::string::npos; }, 10s))
+      << logs();
 }
 
 TEST_F(ProvokedFailureTest, RefusesWhatIsNotThere) {

@@ -35,6 +35,15 @@ TEST(TaskTimesTest, CountsWhatIsNotOverYet) {
   EXPECT_EQ(times.read(at(60s)).idle, Duration(4s));
 }
 
+TEST(TaskTimesTest, KnowsWhenTheStepBeganThatIsGoingOn) {
+  TaskTimes times;
+  EXPECT_EQ(times.step_began(), std::nullopt);
+  times.begin_step(at(0s));
+  EXPECT_EQ(times.step_began(), at(0s));
+  times.end_step(at(1s), Kind::kBusy, Duration{}, Kind::kBusy);  // Waits for a worker.
+  EXPECT_EQ(times.step_began(), std::nullopt);
+}
+
 TEST(TaskTimesTest, ReadersOnOtherThreadsFindTimesThatAddUp) {
   TaskTimes times;
   times.begin_step(at(Duration(0)));
