@@ -30,8 +30,8 @@ ThreadCluster::ThreadCluster(std::shared_ptr<JobModule> module, Options options)
   for (const auto& [name, value] : options.configuration)
     EXPECT_TRUE(configuration_.set(name, value).ok());
   job_manager_ = std::make_unique<JobManagerRunner>(
-      JobManagerRunner::Options{configuration_, kAnyPort, directory() + "/jobmanager"}, transport_,
-      *clock_, *files_, nullptr);
+      JobManagerRunner::Options{configuration_, kAnyPort, directory() + "/jobmanager", {}},
+      transport_, *clock_, *files_, nullptr);
   control_ = job_manager_->start().value();
   for (const std::string& name : names_) add_task_manager(name);
   client_ =
