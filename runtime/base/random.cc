@@ -1,6 +1,6 @@
 #include "runtime/base/random.h"
 
-#include <random>
+#include <unistd.h>
 
 #include "runtime/base/check.h"
 
@@ -24,6 +24,16 @@ class SplitMix64 final : public Random {
   uint64_t state_;
 };
 
+/// Nobody who has seen some can tell others.
+class SystemRandom final : public Random {
+ public:
+  uint64_t next() override {
+    uint64_t word = 0;
+    CHECK(::getentropy(&word, sizeof(word)) == 0);
+    return word;
+  }
+};
+
 }  // namespace
 
 uint64_t Random::below(uint64_t bound) {
@@ -39,9 +49,6 @@ std::unique_ptr<Random> make_seeded_random(uint64_t seed) {
   return std::make_unique<SplitMix64>(seed);
 }
 
-std::unique_ptr<Random> make_system_random() {
-  std::random_device device;
-  return make_seeded_random((static_cast<uint64_t>(device()) << 32) | device());
-}
+std::unique_ptr<Random> make_system_random() { return std::make_unique<SystemRandom>(); }
 
 }  // namespace freshet

@@ -28,7 +28,7 @@ class Random {
 /// The same seed gives the same numbers on every machine (splitmix64).
 std::unique_ptr<Random> make_seeded_random(uint64_t seed);
 
-/// Seeded by the operating system.
+/// Of the operating system, each number: good for secrets, unlike what it forks.
 std::unique_ptr<Random> make_system_random();
 
 }  // namespace freshet

@@ -16,6 +16,13 @@ TEST(RandomTest, SameSeedSameNumbers) {
   }
 }
 
+TEST(RandomTest, OfTheSystemIsDifferentEachTime) {
+  auto a = make_system_random();
+  const uint64_t first = a->next();
+  EXPECT_NE(first, a->next());
+  EXPECT_NE(first, make_system_random()->next());
+}
+
 TEST(RandomTest, StaysBelowItsBound) {
   auto random = make_seeded_random(3);
   bool seen[7] = {};
