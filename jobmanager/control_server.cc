@@ -14,25 +14,21 @@ namespace {
 
 constexpr Duration kLinger = 1s;
 
-/// Takes as long for every wrong secret of one length.
-bool equal_in_constant_time(std::string_view given, std::string_view wanted) {
-  uint8_t difference = given.size() == wanted.size() ? 0 : 1;
-  for (size_t i = 0; i < given.size(); i++) {
-    const char w = wanted.empty() ? '\0' : wanted[i % wanted.size()];
-    difference |= static_cast<uint8_t>(given[i] ^ w);
-  }
-  return difference == 0;
-}
+constexpr char kSelf[] = "this JobManager";
 
 std::string_view name_of(proto::Hello::Role role) {
-  return role == proto::Hello::TASK_MANAGER ? "a TaskManager" : "a client";
+  return role == proto::Hello::CLIENT ? "a client" : "a TaskManager";
 }
 
 }  // namespace
 
 ControlServer::ControlServer(Options options, Transport& transport, Mailbox& mailbox,
-                             Handler& handler)
-    : options_(std::move(options)), transport_(transport), mailbox_(mailbox), handler_(handler) {}
+                             Random& random, Handler& handler)
+    : options_(std::move(options)),
+      transport_(transport),
+      mailbox_(mailbox),
+      random_(random),
+      handler_(handler) {}
 
 Result<Address> ControlServer::listen() {
   Executor& executor = mailbox_.executor();
@@ -88,37 +84,70 @@ void ControlServer::on_handshake_timeout(SessionNumber number) {
 }
 
 Status ControlServer::check_hello(const proto::Hello& hello) const {
-  if (!equal_in_constant_time(hello.secret(), options_.secret)) {
-    return failed_precondition("security.secret differs from the JobManager's");
-  }
-  RETURN_IF_ERROR(
-      check_same_version(name_of(hello.role()), {hello.library_version(), hello.protocol_version()},
-                         "this JobManager", {options_.library_version, kProtocolVersion}));
+  RETURN_IF_ERROR(check_same_version(name_of(hello.role()),
+                                     {hello.library_version(), hello.protocol_version()}, kSelf,
+                                     {options_.library_version, kProtocolVersion}));
   if (hello.role() < proto::Hello::TASK_MANAGER || hello.role() > proto::Hello::BLOB_CLIENT) {
     return invalid_argument("a peer of unknown kind");
   }
   return Status();
 }
 
-void ControlServer::on_hello(Session& session, SessionNumber number,
-                             const proto::Envelope& envelope) {
+void ControlServer::on_stranger(Session& session, SessionNumber number,
+                                const proto::Envelope& envelope) {
+  if (session.handshake) {
+    if (envelope.has_hello_proof()) return on_proof(session, number, envelope.hello_proof());
+    return refuse(number, data_loss("a message before the proof"));
+  }
   if (!envelope.has_hello()) return refuse(number, data_loss("the first message is no Hello"));
-  const Status status = check_hello(envelope.hello());
+  on_hello(session, number, envelope.hello());
+}
+
+void ControlServer::on_hello(Session& session, SessionNumber number, const proto::Hello& hello) {
+  if (const Status status = check_hello(hello); !status.ok()) return answer_hello(session, status);
+  auto handshake = std::make_unique<SecretHandshake>(
+      SecretHandshake::Options{HandshakeSide::kAccepting, options_.secret, kSelf,
+                               std::string(name_of(hello.role()))},
+      random_);
+  const Status met = handshake->meet(hello.nonce(), std::to_string(hello.role()));
+  if (!met.ok()) return answer_hello(session, met);
+  session.claimed = static_cast<PeerRole>(hello.role());
+  session.handshake = std::move(handshake);
+  if (!session.handshake->has_secret()) return welcome(session, number);
+  proto::Envelope challenge;
+  challenge.mutable_hello_challenge()->set_nonce(session.handshake->nonce());
+  session.channel->send(challenge.SerializeAsString());
+}
+
+void ControlServer::on_proof(Session& session, SessionNumber number,
+                             const proto::HelloProof& proof) {
+  const Status status = session.handshake->check(proof.proof());
+  if (!status.ok()) return answer_hello(session, status);
+  welcome(session, number);
+}
+
+void ControlServer::answer_hello(Session& session, const Status& status) {
   proto::Envelope reply;
-  reply.set_request_id(envelope.request_id());
   proto::HelloReply* const answer = reply.mutable_hello_reply();
   control_messages::write(status, answer->mutable_status());
   answer->set_protocol_version(kProtocolVersion);
   answer->set_library_version(options_.library_version);
-  if (status.ok()) answer->set_job_manager_epoch(options_.epoch);
-  session.channel->send(reply.SerializeAsString());
-  if (!status.ok()) {
-    LOG_WARN("connection_refused",
-             {{"peer", session.channel->remote_address().to_string()}, {"cause", status}});
-    session.channel->close_after_sending(kLinger);
-    return;
+  if (status.ok()) {
+    answer->set_job_manager_epoch(options_.epoch);
+    if (session.handshake->has_secret()) answer->set_proof(session.handshake->proof());
   }
-  session.role = static_cast<PeerRole>(envelope.hello().role());
+  session.channel->send(reply.SerializeAsString());
+  if (status.ok()) return;
+  LOG_WARN("connection_refused",
+           {{"peer", session.channel->remote_address().to_string()}, {"cause", status}});
+  session.channel->close_after_sending(kLinger);
+}
+
+void ControlServer::welcome(Session& session, SessionNumber number) {
+  session.channel->take_large_messages();
+  answer_hello(session, Status());
+  session.handshake.reset();
+  session.role = session.claimed;
   if (session.role != PeerRole::kTaskManager) set_established(number);
 }
 
@@ -140,7 +169,7 @@ void ControlServer::on_message(const std::shared_ptr<MessageChannel>& channel,
   if (!envelope.ParseFromString(payload)) {
     return refuse(number, data_loss("a message that cannot be parsed"));
   }
-  if (session.role == PeerRole::kUnknown) return on_hello(session, number, envelope);
+  if (session.role == PeerRole::kUnknown) return on_stranger(session, number, envelope);
   const Status status = handler_.on_message(number, session.role, std::move(envelope));
   if (!status.ok()) refuse(number, status);
 }

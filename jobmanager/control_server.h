@@ -8,12 +8,15 @@
 #include "network/message_channel.h"
 #include "network/transport.h"
 #include "runtime/base/mailbox.h"
+#include "runtime/base/random.h"
+#include "runtime/base/secret_handshake.h"
 
 namespace freshet {
 
 namespace proto {
 class Envelope;
 class Hello;
+class HelloProof;
 }  // namespace proto
 
 /// Who is at the other end of a control connection. The numbers of proto::Hello::Role.
@@ -45,7 +48,9 @@ class ControlServer final : public MessageChannel::Handler,
     virtual void on_closed(SessionNumber, PeerRole, const Status& why) = 0;
   };
 
-  ControlServer(Options options, Transport& transport, Mailbox& mailbox, Handler& handler);
+  /// `random` must be hard to guess when there is a secret.
+  ControlServer(Options options, Transport& transport, Mailbox& mailbox, Random& random,
+                Handler& handler);
 
   /// Opens the port; may be called on any thread. Once.
   Result<Address> listen();
@@ -66,14 +71,20 @@ class ControlServer final : public MessageChannel::Handler,
  private:
   struct Session {
     std::shared_ptr<MessageChannel> channel;
-    PeerRole role = PeerRole::kUnknown;  // Until its Hello.
+    PeerRole role = PeerRole::kUnknown;          // Until it is welcome.
+    PeerRole claimed = PeerRole::kUnknown;       // What its Hello says.
+    std::unique_ptr<SecretHandshake> handshake;  // From its Hello until it is welcome.
     TimerId handshake_timer;
   };
 
   void on_accepted(std::shared_ptr<Connection>);
   void on_handshake_timeout(SessionNumber);
   Status check_hello(const proto::Hello&) const;
-  void on_hello(Session&, SessionNumber, const proto::Envelope&);
+  void on_stranger(Session&, SessionNumber, const proto::Envelope&);
+  void on_hello(Session&, SessionNumber, const proto::Hello&);
+  void on_proof(Session&, SessionNumber, const proto::HelloProof&);
+  void answer_hello(Session&, const Status&);
+  void welcome(Session&, SessionNumber);
   void refuse(SessionNumber, const Status& why);
 
   void on_message(const std::shared_ptr<MessageChannel>&, std::string payload) override;
@@ -82,6 +93,7 @@ class ControlServer final : public MessageChannel::Handler,
   const Options options_;
   Transport& transport_;
   Mailbox& mailbox_;
+  Random& random_;
   Handler& handler_;
   std::unique_ptr<Listener> listener_;
   std::map<SessionNumber, Session> sessions_;

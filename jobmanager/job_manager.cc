@@ -41,6 +41,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
         transport_(transport),
         io_(io),
         clock_(clock),
+        secure_random_(random),
         random_(random.fork()),
         files_(files),
         faults_(faults),
@@ -97,6 +98,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Transport& transport_;
   Executor& io_;
   Clock& clock_;
+  Random& secure_random_;  // If any is.
   const std::unique_ptr<Random> random_;
   FileSystem& files_;
   Faults& faults_;
@@ -133,7 +135,7 @@ Result<Address> JobManager::Shell::start() {
   server.secret = c.text(config::kSecret);
   server.library_version = FRESHET_VERSION;
   server.epoch = random_->next();
-  server_ = std::make_shared<ControlServer>(server, transport_, mailbox_, *this);
+  server_ = std::make_shared<ControlServer>(server, transport_, mailbox_, secure_random_, *this);
   BlobServer::Options blobs;
   blobs.directory = options_.state_dir + "/blobs";
   blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);

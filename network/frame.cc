@@ -48,6 +48,12 @@ std::string_view to_string(FrameKind kind) {
       return "backlog";
     case FrameKind::kCreditBack:
       return "credit_back";
+    case FrameKind::kChallenge:
+      return "challenge";
+    case FrameKind::kProof:
+      return "proof";
+    case FrameKind::kRefusal:
+      return "refusal";
   }
   return "unknown";
 }
@@ -74,10 +80,10 @@ Status check_size(uint32_t payload_bytes, uint32_t payload_bytes_max) {
                                payload_bytes, payload_bytes_max));
 }
 
-Status check_opening(const FrameHeader& header) {
-  if (header.kind != FrameKind::kHello) {
-    return data_loss(
-        fmt::format("a stream that begins with {} instead of hello", to_string(header.kind)));
+Status check_opening(const FrameHeader& header, FrameKind wanted) {
+  if (header.kind != wanted) {
+    return data_loss(fmt::format("a stream that begins with {} instead of {}",
+                                 to_string(header.kind), to_string(wanted)));
   }
   return check_size(header.payload_bytes, kHelloBytesMax);
 }
@@ -106,7 +112,7 @@ Result<FrameHeader> FrameHeader::decode(std::string_view bytes) {
   if (Status size = check_size(header.payload_bytes, kFramePayloadBytesMax); !size.ok())
     return size;
   if (kind < static_cast<uint8_t>(FrameKind::kData) ||
-      kind > static_cast<uint8_t>(FrameKind::kCreditBack)) {
+      kind > static_cast<uint8_t>(FrameKind::kRefusal)) {
     return data_loss(fmt::format("a frame of unknown kind {}", kind));
   }
   if ((header.flags & ~kFrameFlagsKnown) != 0) {
@@ -147,7 +153,7 @@ bool FrameReader::next_header(std::string_view& rest) {
     failure_ = decoded.status();
     return false;
   }
-  if (!opened_) failure_ = check_opening(*decoded);
+  if (!opened_) failure_ = check_opening(*decoded, opening_);
   if (!failure_.ok()) return false;
   header_ = *decoded;
   has_header_ = true;
@@ -190,7 +196,12 @@ std::span<char> FrameReader::next_place() const {
 }
 
 void FrameReader::release_payload() {
-  opened_ = true;
+  if (next_opening_) {
+    opening_ = *next_opening_;
+    next_opening_.reset();
+  } else {
+    opened_ = true;
+  }
   has_header_ = false;
   asked_for_place_ = false;
   place_ = nullptr;

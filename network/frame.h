@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ enum class FrameKind : uint8_t {
   kHello = 8,
   kBacklog = 9,
   kCreditBack = 10,
+  kChallenge = 11,
+  kProof = 12,
+  kRefusal = 13,
 };
 
 /// `data`, `attach_reply`, ...
@@ -121,6 +125,9 @@ class FrameReader {
     return failure_;
   }
 
+  /// From the sink of an opening: the next frame must be one, too, and of this kind.
+  void open_again_with(FrameKind kind) { next_opening_ = kind; }
+
   /// Where the rest of the payload under way belongs, when there is a place and much is missing.
   std::span<char> next_place() const;
 
@@ -136,7 +143,9 @@ class FrameReader {
   bool wants_place(size_t available);
   void release_payload();
 
-  bool opened_;  // No opening, or it was read.
+  bool opened_;                            // No opening, or it was read.
+  FrameKind opening_ = FrameKind::kHello;  // What it must be.
+  std::optional<FrameKind> next_opening_;
   bool has_header_ = false;
   bool asked_for_place_ = false;
   FrameHeader header_;  // Of the frame under way, once has_header_.

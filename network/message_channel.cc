@@ -22,7 +22,10 @@ constexpr size_t kReserveBytesMax = 1 << 20;  // A header alone must not cost mo
 /// Cuts a stream into messages; see the grammar in the header.
 class MessageParser {
  public:
-  explicit MessageParser(uint32_t first_bytes_max) : bytes_max_(first_bytes_max) {}
+  explicit MessageParser(uint32_t bytes_max) : bytes_max_(bytes_max) {}
+
+  /// On any thread.
+  void take_large_messages() { bytes_max_ = kMessageBytesMax; }
 
   /// Appends what `bytes` completes to `messages`.
   Status parse(std::string_view bytes, std::vector<std::string>& messages) {
@@ -38,7 +41,6 @@ class MessageParser {
       messages.push_back(std::exchange(payload_, {}));
       header_done_ = false;
       header_size_ = 0;
-      bytes_max_ = kMessageBytesMax;
     }
   }
 
@@ -62,9 +64,9 @@ class MessageParser {
       return data_loss(
           fmt::format("not a Freshet control message: it starts with {:#010x}", magic));
     }
-    if (size > bytes_max_) {
+    if (const uint32_t bytes_max = bytes_max_; size > bytes_max) {
       return data_loss(
-          fmt::format("a message of {} bytes; at most {} are allowed", size, bytes_max_));
+          fmt::format("a message of {} bytes; at most {} are allowed", size, bytes_max));
     }
     size_ = size;
     payload_.reserve(std::min<size_t>(size_, kReserveBytesMax));
@@ -75,8 +77,8 @@ class MessageParser {
   std::array<char, kHeaderBytes> header_{};
   size_t header_size_ = 0;
   bool header_done_ = false;
-  uint32_t bytes_max_;  // Of the message under way or the next.
-  size_t size_ = 0;     // Of the message, once header_done_.
+  std::atomic<uint32_t> bytes_max_;
+  size_t size_ = 0;  // Of the message, once header_done_.
   std::string payload_;
 };
 
@@ -88,7 +90,8 @@ class ChannelOfConnection final : public MessageChannel {
       : connection_(std::move(connection)), mailbox_(mailbox), handler_(handler) {}
   ~ChannelOfConnection() override { connection_->close(); }
 
-  void start(uint32_t first_bytes_max);
+  void start(uint32_t bytes_max);
+  void take_large_messages() override;
   void send(std::string payload) override;
   void close_after_sending(Duration linger) override;
   void close() override;
@@ -132,9 +135,9 @@ class ChannelOfConnection final : public MessageChannel {
 /// it.
 class Receiver final : public ConnectionHandler {
  public:
-  Receiver(std::shared_ptr<ChannelOfConnection> channel, Mailbox& mailbox, uint32_t first_bytes_max)
+  Receiver(std::shared_ptr<ChannelOfConnection> channel, Mailbox& mailbox, uint32_t bytes_max)
       : remote_(channel->remote_address().to_string()),
-        parser_(first_bytes_max),
+        parser_(bytes_max),
         mailbox_(mailbox),
         channel_(std::move(channel)) {}
 
@@ -157,6 +160,8 @@ class Receiver final : public ConnectionHandler {
     post("control_closed", [status](ChannelOfConnection& channel) { channel.on_closed(status); });
     detach();
   }
+
+  void take_large_messages() { parser_.take_large_messages(); }
 
   /// Afterwards the mailbox is not touched any more.
   void detach() {
@@ -201,9 +206,14 @@ class Receiver final : public ConnectionHandler {
   std::shared_ptr<ChannelOfConnection> channel_;
 };
 
-void ChannelOfConnection::start(uint32_t first_bytes_max) {
-  receiver_ = std::make_shared<Receiver>(self(), mailbox_, first_bytes_max);
+void ChannelOfConnection::start(uint32_t bytes_max) {
+  receiver_ = std::make_shared<Receiver>(self(), mailbox_, bytes_max);
   connection_->start(receiver_);
+}
+
+void ChannelOfConnection::take_large_messages() {
+  mailbox_.assert_on_thread();
+  receiver_->take_large_messages();
 }
 
 void ChannelOfConnection::send(std::string payload) {
@@ -317,9 +327,9 @@ void ChannelOfConnection::cancel_linger() {
 
 std::shared_ptr<MessageChannel> MessageChannel::open(std::shared_ptr<Connection> connection,
                                                      Mailbox& mailbox, Handler& handler,
-                                                     uint32_t first_bytes_max) {
+                                                     uint32_t bytes_max) {
   auto channel = std::make_shared<ChannelOfConnection>(std::move(connection), mailbox, handler);
-  channel->start(first_bytes_max);
+  channel->start(bytes_max);
   return channel;
 }
 

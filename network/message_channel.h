@@ -38,12 +38,16 @@ class MessageChannel : public std::enable_shared_from_this<MessageChannel> {
   };
 
   /// Starts the connection. `handler` and `mailbox` must outlive the channel, or detach() is called
-  /// first. The first message of the peer has at most `first_bytes_max`.
+  /// first. Messages of the peer have at most `bytes_max`, until take_large_messages().
   static std::shared_ptr<MessageChannel> open(std::shared_ptr<Connection> connection,
                                               Mailbox& mailbox, Handler& handler,
-                                              uint32_t first_bytes_max = kMessageBytesMax);
+                                              uint32_t bytes_max = kMessageBytesMax);
 
   virtual ~MessageChannel() = default;
+
+  /// From now on messages of the peer may have kMessageBytesMax. It must not send any before it is
+  /// told so.
+  virtual void take_large_messages() = 0;
 
   /// Queues a message; never blocks.
   virtual void send(std::string payload) = 0;

@@ -9,6 +9,7 @@ namespace freshet {
 
 namespace {
 
+constexpr size_t kRefusalBytesMax = 1000;
 constexpr size_t kEntriesMax = 60'000;  // In one frame, of any kind.
 constexpr uint64_t kAttachFixedBytes = 52;
 constexpr uint64_t kAttachRangeBytes = 12;
@@ -125,8 +126,8 @@ void append_hello(const Hello& hello, std::string* out) {
   put(out, kDataMagic);
   put(out, kDataVersion);
   put(out, hello.task_manager.value);
-  put(out, static_cast<uint32_t>(hello.secret.size()));
-  out->append(hello.secret);
+  put(out, static_cast<uint32_t>(hello.nonce.size()));
+  out->append(hello.nonce);
   end_frame(start, out);
 }
 
@@ -141,9 +142,41 @@ Result<Hello> decode_hello(std::string_view payload) {
   }
   Hello hello;
   hello.task_manager.value = reader.get<uint64_t>();
-  hello.secret = reader.text(reader.count(1));
+  hello.nonce = reader.text(reader.count(1));
   if (!reader.complete()) return malformed(FrameKind::kHello);
   return hello;
+}
+
+void append_challenge(const std::string& nonce, std::string* out) {
+  const size_t start = begin_frame(FrameKind::kChallenge, 0, out);
+  out->append(nonce);
+  end_frame(start, out);
+}
+
+void append_proof(const std::string& proof, std::string* out) {
+  const size_t start = begin_frame(FrameKind::kProof, 0, out);
+  out->append(proof);
+  end_frame(start, out);
+}
+
+void append_refusal(const Status& cause, std::string* out) {
+  const size_t start = begin_frame(FrameKind::kRefusal, 0, out);
+  const std::string_view message = std::string_view(cause.message()).substr(0, kRefusalBytesMax);
+  put(out, static_cast<uint32_t>(cause.code()));
+  put(out, static_cast<uint32_t>(message.size()));
+  out->append(message);
+  end_frame(start, out);
+}
+
+Status decode_refusal(std::string_view payload) {
+  Reader reader(payload);
+  const auto code = reader.get<uint32_t>();
+  const std::string message = reader.text(reader.count(1));
+  const bool valid = reader.complete() && message.size() <= kRefusalBytesMax &&
+                     code != static_cast<uint32_t>(StatusCode::kOk) &&
+                     code <= static_cast<uint32_t>(StatusCode::kInternal);
+  if (!valid) return malformed(FrameKind::kRefusal);
+  return Status(static_cast<StatusCode>(code), "refused: " + message);
 }
 
 Status append_attach(uint32_t attachment, const Attachment& wanted, std::string* out) {

@@ -20,8 +20,11 @@ PeerConnection::PeerConnection(Options options)
       attempts_left_(kConnectAttempts),
       pause_(kFirstPause),
       by_unix_(options_.unix_address.has_value()),
-      reserve_(options_.pool, nullptr) {
-  append_hello(Hello{options_.self, options_.secret}, &control_);
+      proved_(!options_.handshake || !options_.handshake->has_secret()),
+      reserve_(options_.pool, nullptr),
+      opened_(proved_) {
+  append_hello(Hello{options_.self, options_.handshake ? options_.handshake->nonce() : ""},
+               &opening_);
 }
 
 void PeerConnection::connect() {
@@ -132,12 +135,16 @@ void PeerConnection::pump() {
   std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
   {
     MutexLock lock(mutex_);
-    if (sending_ || closed_ || !connection_ || (control_.empty() && credits_.empty())) return;
+    const bool more = opened_ && !(control_.empty() && credits_.empty());
+    if (sending_ || closed_ || !connection_ || (opening_.empty() && !more)) return;
     sending_ = true;
     connection = connection_;
-    bytes->swap(control_);
-    append_credit(credits_, bytes.get());
-    credits_.clear();
+    bytes->swap(opening_);
+    if (more) {
+      bytes->append(std::exchange(control_, {}));
+      append_credit(credits_, bytes.get());
+      credits_.clear();
+    }
   }
   options_.unconfirmed_sends->fetch_add(1);
   std::vector<OutgoingBytes> pieces;
@@ -192,6 +199,26 @@ Result<const PeerConnection::Attached*> PeerConnection::find(uint32_t attachment
   return data_loss(fmt::format("a frame for attachment {}, which does not exist", attachment));
 }
 
+Status PeerConnection::on_greeting(const FrameHeader& header, std::string_view payload) {
+  if (header.kind == FrameKind::kChallenge && !challenged_) return on_challenge(payload);
+  if (header.kind != FrameKind::kProof || !challenged_)
+    return data_loss(
+        fmt::format("a frame of kind {} before the proof that the peer knows the secret",
+                    to_string(header.kind)));
+  RETURN_IF_ERROR(options_.handshake->check(payload));
+  proved_ = true;
+  return Status();
+}
+
+Status PeerConnection::on_challenge(std::string_view nonce) {
+  RETURN_IF_ERROR(options_.handshake->meet(nonce, to_string(options_.self)));
+  challenged_ = true;
+  MutexLock lock(mutex_);
+  append_proof(options_.handshake->proof(), &opening_);
+  opened_ = true;  // Whoever asked for it wants no more than to know which channels.
+  return Status();
+}
+
 Status PeerConnection::on_backlog(std::string_view payload) {
   ASSIGN_OR_RETURN(const std::vector<Backlog> backlogs, decode_backlog(payload));
   std::vector<CreditReturn> granted;
@@ -220,6 +247,7 @@ Status PeerConnection::on_credit_back(std::string_view payload) {
 }
 
 char* PeerConnection::place_for(const FrameHeader& header) {
+  if (!proved_) return nullptr;
   const Result<const Attached*> attached = find(header.attachment);
   if (!attached.ok() || *attached == nullptr) return nullptr;
   placed_ = (*attached)->inbox->block_for(*(*attached)->source, header);
@@ -228,6 +256,8 @@ char* PeerConnection::place_for(const FrameHeader& header) {
 
 Status PeerConnection::on_frame(const FrameHeader& header, std::string_view payload,
                                 BlockRef placed) {
+  if (header.kind == FrameKind::kRefusal) return decode_refusal(payload);
+  if (!proved_) return on_greeting(header, payload);
   if (header.kind == FrameKind::kBacklog) return on_backlog(payload);
   if (header.kind == FrameKind::kCreditBack) return on_credit_back(payload);
   ASSIGN_OR_RETURN(const Attached* const found, find(header.attachment));
@@ -266,7 +296,7 @@ void PeerConnection::on_closed(const Status& why) {
     if (!refused_.ok()) cause = refused_;
   }
   // Perhaps no gate is left to say so.
-  if (cause.code() == StatusCode::kDataLoss) {
+  if (cause.code() == StatusCode::kDataLoss || cause.code() == StatusCode::kFailedPrecondition) {
     LOG_WARN("data_from_peer_refused",
              {{"task_manager", to_string(options_.peer)}, {"cause", cause}});
   }

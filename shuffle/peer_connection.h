@@ -14,6 +14,7 @@
 #include "network/transport.h"
 #include "runtime/base/executor.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/secret_handshake.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/block_reserve.h"
 #include "shuffle/data_messages.h"
@@ -36,7 +37,7 @@ class PeerConnection final : public ConnectionHandler,
     std::optional<Address> unix_address;  // Tried first, once.
     TaskManagerId self;
     TaskManagerId peer;
-    std::string secret;
+    std::shared_ptr<SecretHandshake> handshake;  // Of this connection. Null: there is no secret.
     Duration connect_timeout = 5s;
     Executor* timers = nullptr;         // For pauses between attempts; not used after close().
     std::shared_ptr<SegmentPool> pool;  // For what is received.
@@ -84,6 +85,9 @@ class PeerConnection final : public ConnectionHandler,
   Status on_frame(const FrameHeader& header, std::string_view payload, BlockRef placed);
   /// Keeps nothing of gates that are gone.
   void drop_detached();
+  /// Before the peer has proved that it knows the secret.
+  Status on_greeting(const FrameHeader& header, std::string_view payload);
+  Status on_challenge(std::string_view nonce);
   Status on_backlog(std::string_view payload);
   Status on_credit_back(std::string_view payload);
   /// Null once it is detached; kDataLoss when it was never there.
@@ -98,6 +102,8 @@ class PeerConnection final : public ConnectionHandler,
   bool by_unix_;         // The attempt under way.
   Status unix_failure_;  // Why the Unix socket is not used.
   FrameReader frames_{FrameOpening::kAny};
+  bool challenged_ = false;  // Connection's thread.
+  bool proved_;              // Likewise: the peer has, or need not.
   BlockReserve reserve_;
   BlockRef placed_;  // Of the payload that frames_ has in the works.
   // Of attached_, found before; dropped when something was detached. With woken_, the connection's
@@ -111,6 +117,8 @@ class PeerConnection final : public ConnectionHandler,
   std::shared_ptr<Connection> connection_ GUARDED_BY(mutex_);  // Null until connected.
   std::map<uint32_t, Attached> attached_ GUARDED_BY(mutex_);
   uint32_t next_attachment_ GUARDED_BY(mutex_) = 1;
+  std::string opening_ GUARDED_BY(mutex_);
+  bool opened_ GUARDED_BY(mutex_);  // Before that nothing but the opening is said.
   std::string control_ GUARDED_BY(mutex_);
   std::vector<CreditReturn> credits_ GUARDED_BY(mutex_);
   bool sending_ GUARDED_BY(mutex_) = false;

@@ -39,7 +39,7 @@ void DataConnections::accept(std::shared_ptr<Connection> connection) {
     const uint64_t id = next_serving_++;
     serving = std::make_shared<ServingConnection>(
         std::move(connection),
-        ServingConnection::Context{index_, options_.secret, unconfirmed_sends_,
+        ServingConnection::Context{index_, handshake(HandshakeSide::kAccepting), unconfirmed_sends_,
                                    [self = weak_from_this(), id] {
                                      if (auto strong = self.lock()) strong->forget(id);
                                    }});
@@ -53,6 +53,12 @@ void DataConnections::accept(std::shared_ptr<Connection> connection) {
   if (oldest) oldest->close_unless_greeted();
   serving->start();
   if (refused) serving->close();
+}
+
+std::shared_ptr<SecretHandshake> DataConnections::handshake(HandshakeSide side) {
+  return std::make_shared<SecretHandshake>(
+      SecretHandshake::Options{side, options_.secret, "this TaskManager", "another TaskManager"},
+      *random_);
 }
 
 void DataConnections::await_hello(const std::shared_ptr<ServingConnection>& serving) {
@@ -90,7 +96,7 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
     options.fallback_logged = fallback_logged_;
     options.self = options_.task_manager;
     options.peer = location.task_manager;
-    options.secret = options_.secret;
+    options.handshake = handshake(HandshakeSide::kConnecting);
     options.connect_timeout = options_.connect_timeout;
     options.timers = options_.timers;
     options.unconfirmed_sends = unconfirmed_sends_;

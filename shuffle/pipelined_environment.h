@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/random.h"
+#include "runtime/base/secret_handshake.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/memory_shares.h"
 #include "shuffle/peer_connection.h"
@@ -21,7 +23,7 @@ inline constexpr size_t kDataStrangersMax = 256;
 
 /// The connections of an environment. Kept by them too: they may close after the environment went.
 ///
-/// Thread-safe, one lock, under which nothing is called.
+/// Thread-safe, one lock, under which nothing is called but the source of chance.
 class DataConnections : public std::enable_shared_from_this<DataConnections> {
  public:
   DataConnections(const ShuffleEnvironment::Options& options, Transport& transport,
@@ -29,7 +31,8 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
       : options_(options),
         transport_(transport),
         pool_(std::move(pool)),
-        index_(std::move(index)) {}
+        index_(std::move(index)),
+        random_(options.random ? options.random : make_system_random()) {}
 
   void accept(std::shared_ptr<Connection> connection);
 
@@ -46,6 +49,7 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
 
  private:
   std::shared_ptr<PeerConnection> peer_for(const InputGate::ProducerLocation& location);
+  std::shared_ptr<SecretHandshake> handshake(HandshakeSide side) REQUIRES(mutex_);
   void await_hello(const std::shared_ptr<ServingConnection>& serving) REQUIRES(mutex_);
   /// Whom to close for `serving`, unless it has said who it is; may be null.
   std::shared_ptr<ServingConnection> make_room_for(
@@ -63,6 +67,7 @@ class DataConnections : public std::enable_shared_from_this<DataConnections> {
       std::make_shared<std::atomic<bool>>(false);
 
   mutable Mutex mutex_;
+  const std::shared_ptr<Random> random_ GUARDED_BY(mutex_);
   std::map<TaskManagerId, std::shared_ptr<PeerConnection>> peers_ GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<ServingConnection>> serving_ GUARDED_BY(mutex_);
   uint64_t next_serving_ GUARDED_BY(mutex_) = 0;

@@ -13,16 +13,6 @@ namespace {
 constexpr uint64_t kTurnBytes = kLargeBlockBytes;
 constexpr size_t kTurnsMax = 64;  // Taken from the queue at once.
 
-/// Takes as long whatever the difference.
-bool equal_secrets(std::string_view given, std::string_view expected) {
-  unsigned difference = given.size() != expected.size();
-  for (size_t i = 0; i < given.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i]) ^
-                  static_cast<unsigned char>(expected.empty() ? 0 : expected[i % expected.size()]);
-  }
-  return difference == 0;
-}
-
 /// Which rule of the protocol was broken, and about what.
 Status breach(const Attachment& attachment, const std::string& what) {
   return data_loss(fmt::format("dataset {}, subpartition {}: {}", attachment.dataset.value,
@@ -80,22 +70,68 @@ void ServingConnection::close_unless_greeted() {
 }
 
 Status ServingConnection::on_bytes(std::string_view bytes) {
+  if (!refusal_.ok()) return Status();  // It hears why; nothing else matters.
   Status status =
       frames_.on_bytes(bytes, [this](const FrameHeader& header, std::string_view payload) {
-        return greeted_ ? on_frame(header, payload) : on_hello(header, payload);
+        return greeted_ ? on_frame(header, payload) : on_stranger(header, payload);
       });
   refused_ = refused_ || !status.ok();
   return status;
 }
 
-Status ServingConnection::on_hello(const FrameHeader& header, std::string_view payload) {
+Status ServingConnection::on_stranger(const FrameHeader& header, std::string_view payload) {
+  if (!refusal_.ok()) return Status();
+  if (challenged_) return on_proof(payload);  // The reader lets nothing else through.
   if (header.kind != FrameKind::kHello)
     return data_loss("a data connection that does not begin with hello");
+  return on_hello(payload);
+}
+
+Status ServingConnection::on_hello(std::string_view payload) {
   ASSIGN_OR_RETURN(const Hello hello, decode_hello(payload));
-  if (!equal_secrets(hello.secret, context_.secret))
-    return invalid_argument("the peer does not know the secret");
-  greeted_ = true;
+  SecretHandshake& handshake = *context_.handshake;
+  if (const Status met = handshake.meet(hello.nonce, to_string(hello.task_manager)); !met.ok()) {
+    refuse(met);
+    return Status();
+  }
+  if (!handshake.has_secret()) {
+    greeted_ = true;
+    return Status();
+  }
+  challenged_ = true;
+  frames_.open_again_with(FrameKind::kProof);
+  std::string challenge;
+  append_challenge(handshake.nonce(), &challenge);
+  reply(challenge);
   return Status();
+}
+
+Status ServingConnection::on_proof(std::string_view payload) {
+  if (const Status known = context_.handshake->check(payload); !known.ok()) {
+    refuse(known);
+    return Status();
+  }
+  greeted_ = true;
+  std::string proof;
+  append_proof(context_.handshake->proof(), &proof);
+  reply(proof);
+  return Status();
+}
+
+void ServingConnection::reply(const std::string& frame) {
+  {
+    MutexLock lock(mutex_);
+    replies_ += frame;
+  }
+  pump();
+}
+
+void ServingConnection::refuse(const Status& cause) {
+  refusal_ = cause;
+  refused_ = true;
+  std::string refusal;
+  append_refusal(cause, &refusal);
+  reply(refusal);
 }
 
 Status ServingConnection::on_frame(const FrameHeader& header, std::string_view payload) {
@@ -198,7 +234,13 @@ void ServingConnection::on_sent() {
     MutexLock lock(mutex_);
     sending_ = false;
   }
+  if (!refusal_.ok() && !has_unsent_replies()) return connection_->close();
   pump();
+}
+
+bool ServingConnection::has_unsent_replies() {
+  MutexLock lock(mutex_);
+  return !replies_.empty();
 }
 
 void ServingConnection::on_closed(const Status& why) {
@@ -223,8 +265,8 @@ void ServingConnection::on_closed(const Status& why) {
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
   if (refused_) {
-    LOG_WARN("data_connection_refused",
-             {{"peer", connection_->remote_address().to_string()}, {"cause", why}});
+    LOG_WARN("data_connection_refused", {{"peer", connection_->remote_address().to_string()},
+                                         {"cause", refusal_.ok() ? why : refusal_}});
   }
   if (context_.on_closed) context_.on_closed();
 }

@@ -12,6 +12,7 @@
 #include "network/frame.h"
 #include "network/transport.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/secret_handshake.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/dataset_index.h"
@@ -31,7 +32,7 @@ class ServingConnection final : public ConnectionHandler,
  public:
   struct Context {
     std::shared_ptr<DatasetIndex> index;
-    std::string secret;
+    std::shared_ptr<SecretHandshake> handshake;  // Of this connection.
     std::shared_ptr<std::atomic<int64_t>> unconfirmed_sends;
     std::function<void()> on_closed;
   };
@@ -91,7 +92,13 @@ class ServingConnection final : public ConnectionHandler,
 
   // From the peer.
   Status on_frame(const FrameHeader& header, std::string_view payload);
-  Status on_hello(const FrameHeader& header, std::string_view payload);
+  Status on_stranger(const FrameHeader& header, std::string_view payload);
+  Status on_hello(std::string_view payload);
+  Status on_proof(std::string_view payload);
+  void reply(const std::string& frame);
+  bool has_unsent_replies();
+  /// Tells the peer why, and closes.
+  void refuse(const Status& cause);
   Status on_attach(uint32_t attachment, std::string_view payload);
   Status on_credit(std::string_view payload);
   void on_detach(uint32_t attachment);
@@ -132,6 +139,8 @@ class ServingConnection final : public ConnectionHandler,
   const Context context_;
   FrameReader frames_;                 // Connection's thread.
   bool refused_ = false;               // Likewise: what it sent was an error.
+  bool challenged_ = false;            // Likewise.
+  Status refusal_;                     // Likewise: why it is not let in; ok: it may be.
   std::atomic<bool> greeted_ = false;  // Set once, there.
 
   // Of whoever gathers: one at a time, while sending_.

@@ -8,6 +8,7 @@
 #include "network/transport.h"
 #include "runtime/base/executor.h"
 #include "runtime/base/ids.h"
+#include "runtime/base/random.h"
 #include "shuffle/input_gate.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_place.h"
@@ -34,7 +35,9 @@ class ShuffleEnvironment {
     std::optional<SpillPlace> spill;
     Duration connect_timeout = 5s;
     Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
-    std::string secret;
+    std::string secret;            // That all peers must know; empty: none.
+    // For challenges; of this environment alone. Null: the operating system's.
+    std::shared_ptr<Random> random;
     Executor* timers = nullptr;  // Used until shut_down(). Null: nothing is timed.
   };
 

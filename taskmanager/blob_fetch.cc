@@ -3,12 +3,17 @@
 #include "runtime/base/hash.h"
 #include "runtime/proto/control.pb.h"
 #include "taskmanager/deployment_message.h"
-#include "taskmanager/hello.h"
 
 namespace freshet {
 
 BlobFetch::BlobFetch(const Options& options, Mailbox& mailbox, std::string hash, Done done)
-    : options_(options), mailbox_(mailbox), hash_(std::move(hash)), done_(std::move(done)) {}
+    : options_(options),
+      mailbox_(mailbox),
+      hash_(std::move(hash)),
+      done_(std::move(done)),
+      greeting_(
+          {HelloRole::kBlobClient, options.job_manager, options.library_version, options.secret},
+          *options.random) {}
 
 std::shared_ptr<BlobFetch> BlobFetch::start(const Options& options, Transport& transport,
                                             Mailbox& mailbox, std::string hash, Done done) {
@@ -41,7 +46,14 @@ void BlobFetch::cancel() {
 void BlobFetch::on_connected(Result<std::shared_ptr<Connection>> connection) {
   if (!connection.ok()) return end(connection.status());
   channel_ = MessageChannel::open(std::move(connection).value(), mailbox_, *this);
-  channel_->send(hello_message(HelloRole::kBlobClient, options_.library_version, options_.secret));
+  channel_->send(greeting_.hello());
+  restart_timer();
+}
+
+void BlobFetch::on_greeting(const proto::Envelope& envelope) {
+  const Result<std::string> answer = greeting_.on_message(envelope);
+  if (!answer.ok()) return end(answer.status());
+  if (!greeting_.done()) return channel_->send(*answer);
   proto::Envelope request;
   request.mutable_get_blob()->set_hash(hash_);
   channel_->send(request.SerializeAsString());
@@ -60,16 +72,7 @@ void BlobFetch::on_message(const std::shared_ptr<MessageChannel>&, std::string p
   proto::Envelope envelope;
   if (!envelope.ParseFromString(payload))
     return end(data_loss("the JobManager sent what is no message"));
-  if (!welcomed_) {
-    if (!envelope.has_hello_reply())
-      return end(data_loss("the JobManager did not answer the greeting"));
-    welcomed_ = true;
-    const proto::HelloReply& reply = envelope.hello_reply();
-    Status status = check_version_of(options_.job_manager, reply, options_.library_version);
-    if (status.ok()) status = from_proto(reply.status());
-    if (!status.ok()) end(status);
-    return;
-  }
+  if (!greeting_.done()) return on_greeting(envelope);
   if (envelope.has_error_reply()) {
     const Status status = from_proto(envelope.error_reply().status());
     return end(status.ok() ? data_loss("the JobManager reported an error without saying which")

@@ -7,8 +7,13 @@
 #include "network/transport.h"
 #include "runtime/base/mailbox.h"
 #include "runtime/base/unique_function.h"
+#include "taskmanager/hello.h"
 
 namespace freshet {
+
+namespace proto {
+class Envelope;
+}
 
 /// Gets one blob from the JobManager, over a connection of its own, so that a large module does not
 /// hold up control messages. Belongs to the mailbox' thread; keeps itself alive until `done` has
@@ -19,6 +24,7 @@ class BlobFetch final : public MessageChannel::Handler,
   struct Options {
     Address job_manager;
     std::string secret;
+    Random* random = nullptr;  // For the greeting; outlives the fetch.
     std::string library_version;
     Duration timeout = 30s;  // Of the connection, and of the silence between two chunks.
     uint64_t size_max_bytes = 1ull << 30;
@@ -39,6 +45,7 @@ class BlobFetch final : public MessageChannel::Handler,
 
  private:
   void on_connected(Result<std::shared_ptr<Connection>>);
+  void on_greeting(const proto::Envelope&);
   void restart_timer();
   void end(Result<std::string>);
 
@@ -46,10 +53,10 @@ class BlobFetch final : public MessageChannel::Handler,
   Mailbox& mailbox_;
   const std::string hash_;
   Done done_;  // Empty: it has ended.
+  Greeting greeting_;
   std::shared_ptr<MessageChannel> channel_;
   std::shared_ptr<BlobFetch> self_;
   TimerId timer_;
-  bool welcomed_ = false;
   std::string bytes_;
 };
 

@@ -6,7 +6,6 @@
 #include "runtime/base/log.h"
 #include "runtime/proto/control.pb.h"
 #include "taskmanager/deployment_message.h"
-#include "taskmanager/hello.h"
 
 namespace freshet {
 
@@ -22,11 +21,12 @@ Duration heartbeat_duration(uint64_t millis) {
 }
 }  // namespace
 
-JobManagerLink::JobManagerLink(Options options, Transport& transport, Mailbox& main,
+JobManagerLink::JobManagerLink(Options options, Transport& transport, Mailbox& main, Random& random,
                                Handler& handler)
     : options_(std::move(options)),
       transport_(transport),
       main_(main),
+      random_(random),
       handler_(handler),
       backoff_(options_.backoff_first) {}
 
@@ -53,7 +53,10 @@ void JobManagerLink::on_connected(Result<std::shared_ptr<Connection>> connection
   if (!connection.ok()) return lose(connection.status());
   channel_ = MessageChannel::open(std::move(connection).value(), main_, *this);
   state_ = State::kGreeting;
-  channel_->send(hello_message(HelloRole::kTaskManager, options_.library_version, options_.secret));
+  greeting_.emplace(Greeting::Options{HelloRole::kTaskManager, options_.job_manager,
+                                      options_.library_version, options_.secret},
+                    random_);
+  channel_->send(greeting_->hello());
   set_timer(options_.connect_timeout, "greeting_timeout", &JobManagerLink::give_up_waiting);
 }
 
@@ -86,21 +89,22 @@ Status JobManagerLink::handle(const proto::Envelope& envelope) {
 }
 
 Status JobManagerLink::handle_greeting(const proto::Envelope& envelope) {
-  if (!envelope.has_hello_reply()) return data_loss("no answer to the greeting");
-  const proto::HelloReply& reply = envelope.hello_reply();
-  if (Status other = check_version_of(options_.job_manager, reply, options_.library_version);
-      !other.ok()) {
-    wait_at_least_ = options_.version_delay;
-    lose(other);
+  const Result<std::string> answer = greeting_->on_message(envelope);
+  if (!answer.ok()) {
+    if (answer.status().code() == StatusCode::kDataLoss) return answer.status();
+    if (greeting_->other_version()) wait_at_least_ = options_.version_delay;
+    lose(greeting_->refused()
+             ? answer.status().with_context("the JobManager refuses the connection")
+             : answer.status());
     return Status();
   }
-  if (Status refused = from_proto(reply.status()); !refused.ok()) {
-    lose(refused.with_context("the JobManager refuses the connection"));
+  if (!greeting_->done()) {
+    channel_->send(*answer);
     return Status();
   }
   state_ = State::kGreeted;
   main_.cancel(timer_);
-  handler_.on_greeted(reply.job_manager_epoch());
+  handler_.on_greeted(greeting_->epoch());
   return Status();
 }
 

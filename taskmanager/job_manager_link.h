@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "network/message_channel.h"
 #include "network/transport.h"
 #include "runtime/base/mailbox.h"
 #include "runtime/base/random.h"
+#include "taskmanager/hello.h"
 
 namespace freshet {
 
@@ -50,7 +52,7 @@ class JobManagerLink final : public MessageChannel::Handler,
     Duration version_delay = 30s;  // After one of another version: people must replace one of them.
   };
 
-  JobManagerLink(Options, Transport&, Mailbox&, Handler&);
+  JobManagerLink(Options, Transport&, Mailbox&, Random&, Handler&);
 
   void start() { connect(); }
   void try_again();
@@ -100,9 +102,11 @@ class JobManagerLink final : public MessageChannel::Handler,
   const Options options_;
   Transport& transport_;
   Mailbox& main_;
+  Random& random_;
   Handler& handler_;
   State state_ = State::kDisconnected;
   std::shared_ptr<MessageChannel> channel_;
+  std::optional<Greeting> greeting_;  // Of the channel.
   TimerId timer_;  // At most one: of the next try, of an answer, or of the next heartbeat.
   Duration backoff_{};
   Duration wait_at_least_{};  // Before the next try.

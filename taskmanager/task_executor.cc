@@ -31,8 +31,9 @@ JobManagerLink::Options link_options(const TaskExecutor::Options& options) {
   return link;
 }
 
-BlobFetch::Options fetch_options(const TaskExecutor::Options& options) {
+BlobFetch::Options fetch_options(const TaskExecutor::Options& options, Random& random) {
   BlobFetch::Options fetch;
+  fetch.random = &random;
   fetch.job_manager = options.job_manager;
   fetch.secret = options.secret;
   fetch.library_version = options.library_version;
@@ -50,11 +51,11 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
       : options_(std::move(options)),
         environment_(environment),
         main_(environment.main),
-        modules_(options_.state_directory + "/modules", fetch_options(options_),
+        modules_(options_.state_directory + "/modules", fetch_options(options_, environment.random),
                  {environment.transport, main_, environment.io, environment.modules,
                   environment.files, environment.faults}),
         link_(std::make_shared<JobManagerLink>(link_options(options_), environment.transport, main_,
-                                               *this)) {}
+                                               environment.random, *this)) {}
 
   void start() {
     HostedTasks::Options tasks;

@@ -7,10 +7,10 @@
 
 #include "network/message_channel.h"
 #include "runtime/base/mailbox.h"
-#include "runtime/base/peer_version.h"
 #include "runtime/base/thread_executor.h"
 #include "runtime/base/version.h"
 #include "runtime/proto/control.pb.h"
+#include "taskmanager/hello.h"
 
 namespace freshet {
 
@@ -99,7 +99,12 @@ class ControlClient::Session final : public MessageChannel::Handler {
   using ReplyHandler = UniqueFunction<void(Reply)>;
 
   Session(const Options& options, Transport& transport, const Clock& clock)
-      : options_(options), transport_(transport), executor_("client", clock), mailbox_(executor_) {}
+      : options_(options),
+        transport_(transport),
+        executor_("client", clock),
+        mailbox_(executor_),
+        greeting_({HelloRole::kClient, options.job_manager, FRESHET_VERSION, options.secret},
+                  *make_system_random()) {}
 
   ~Session() override {
     mailbox_.post("client_close", [this] {
@@ -119,13 +124,7 @@ class ControlClient::Session final : public MessageChannel::Handler {
         });
       });
     });
-    if (!reply.ok()) return reply.status();
-    if (!reply->has_hello_reply()) return unexpected_answer();
-    const proto::HelloReply& hello = reply->hello_reply();
-    RETURN_IF_ERROR(check_same_version("the JobManager at " + options_.job_manager.to_string(),
-                                       {hello.library_version(), hello.protocol_version()},
-                                       "this client", {FRESHET_VERSION, kProtocolVersion}));
-    return status_of(hello.status());
+    return reply.ok() ? Status() : reply.status();
   }
 
   /// Sends envelopes of one request; waits for the answer. An error that the JobManager answers is
@@ -182,18 +181,20 @@ class ControlClient::Session final : public MessageChannel::Handler {
     if (!connection.ok()) return complete(kHelloId, unreachable(connection.status()));
     channel_ = MessageChannel::open(*std::move(connection), mailbox_, *this);
     pending_[kHelloId].timeout = start_timeout(kHelloId, options_.connect_timeout);
-    proto::Envelope envelope;
-    proto::Hello* hello = envelope.mutable_hello();
-    hello->set_role(proto::Hello::CLIENT);
-    hello->set_protocol_version(kProtocolVersion);
-    hello->set_library_version(FRESHET_VERSION);
-    hello->set_secret(options_.secret);
-    channel_->send(envelope.SerializeAsString());
+    channel_->send(greeting_.hello());
+  }
+
+  void on_greeting(proto::Envelope envelope) {
+    const Result<std::string> answer = greeting_.on_message(envelope);
+    if (!answer.ok()) return complete(kHelloId, answer.status());
+    if (!greeting_.done()) return channel_->send(*answer);
+    complete(kHelloId, std::move(envelope));
   }
 
   void on_message(const std::shared_ptr<MessageChannel>& channel, std::string payload) override {
     proto::Envelope envelope;
     if (!envelope.ParseFromString(payload)) return channel->close();
+    if (!greeting_.done()) return on_greeting(std::move(envelope));
     const uint64_t id = envelope.request_id();
     complete(id, std::move(envelope));
   }
@@ -229,6 +230,7 @@ class ControlClient::Session final : public MessageChannel::Handler {
   Transport& transport_;
   ThreadExecutor executor_;
   Mailbox mailbox_;
+  Greeting greeting_;
   std::shared_ptr<MessageChannel> channel_;
   std::map<uint64_t, Pending> pending_;
   uint64_t next_request_ = kHelloId + 1;

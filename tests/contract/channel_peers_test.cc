@@ -6,6 +6,7 @@
 #include "shuffle/data_messages.h"
 #include "shuffle/segment_pool.h"
 #include "tests/contract/channel_rig.h"
+#include "tests/contract/raw_greeting.h"
 #include "tests/contract/raw_socket.h"
 
 namespace freshet {
@@ -58,9 +59,9 @@ TEST_F(ChannelPeersTest, AConsumerThatStopsReadingHoldsUpOnlyItsOwnChannels) {
     attachment.credit_bytes = kCreditBytesMax;
     attachment.producers = {{{0, 1}, 0}};
     std::string bytes;
-    append_hello({TaskManagerId{9}, "secret"}, &bytes);
     ASSERT_TRUE(append_attach(1, attachment, &bytes).ok());
     RawSocket reads_nothing(rig_.producing().data_address());
+    greet_as_consumer(reads_nothing, TaskManagerId{9}, "secret");
     reads_nothing.say(bytes);
     const std::string record(10'000, 's');
     size_t written = 0;
@@ -127,16 +128,17 @@ class LyingProducerTest : public ChannelPeersTest {
 
   uint32_t wait_for_attachment(RawSocket& from) {
     FrameReader frames{FrameOpening::kAny};
+    RawProducerGreeting greeting("secret");
     uint32_t attachment = 0;
     while (attachment == 0) {
       const std::string heard = from.hear();
       if (heard.empty()) break;
       EXPECT_TRUE(frames
                       .on_bytes(heard,
-                                [&](const FrameHeader& header, std::string_view) {
+                                [&](const FrameHeader& header, std::string_view payload) {
                                   if (header.kind == FrameKind::kAttach)
                                     attachment = header.attachment;
-                                  return Status();
+                                  return greeting.on_frame(from, header, payload);
                                 })
                       .ok());
     }

@@ -54,6 +54,8 @@ class RawSocket {
     return received == 0 || (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   }
 
+  int descriptor() const { return socket_; }
+
   static sockaddr_in to_socket_address(const Address& address) {
     sockaddr_in to{};
     to.sin_family = AF_INET;

@@ -105,6 +105,9 @@ void check_message(const Frame& frame) {
       return check_again(frame, decode_backlog(payload), append_backlog);
     case FrameKind::kCreditBack:
       return check_again(frame, decode_credit_back(payload), append_credit_back);
+    case FrameKind::kRefusal:
+      CHECK(!decode_refusal(payload).ok());
+      return;
     case FrameKind::kProducersEnded:
       return check_again(frame, decode_producers_ended(payload), [&](const auto& spans, auto* out) {
         append_producers_ended(attachment, spans, out);
@@ -154,6 +157,9 @@ Seeds frames_seeds() {
   append_credit_back({{1, 3, 5}}, &all);
   append_producers_ended(1, {{0, 2}, {3, 4}}, &all);
   append_detach(1, &all);
+  append_challenge(std::string(32, 'n'), &all);
+  append_proof(std::string(32, 'p'), &all);
+  append_refusal(failed_precondition("no secret"), &all);
   const size_t hello_bytes = kFrameHeaderBytes + 26;
   std::string data(kFrameHeaderBytes, '\0');
   FrameHeader header;

@@ -1,5 +1,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/manual_executor.h"
+#include "runtime/base/random.h"
+#include "runtime/base/secret_handshake.h"
 #include "shuffle/data_messages.h"
 #include "shuffle/shuffle_environment.h"
 #include "tests/fuzz/input.h"
@@ -21,6 +23,7 @@ class Server {
     options.bind = Address{"127.0.0.1", 0};
     options.pool_bytes = 1u << 20;
     options.secret = kSecret;
+    options.random = make_seeded_random(4);
     options.timers = &executor_;
     environment_ = std::move(ShuffleEnvironment::create(options, transport_)).value();
     ResultPartition::Options partition;
@@ -44,6 +47,22 @@ class Server {
   }
 
   Wire& wire() { return *wire_; }
+
+  /// Says what a TaskManager does that knows the secret.
+  void greet() {
+    const TaskManagerId peer{2};
+    const auto random = make_seeded_random(3);
+    SecretHandshake handshake({HandshakeSide::kConnecting, kSecret, "", ""}, *random);
+    std::string hello, proof;
+    append_hello({peer, handshake.nonce()}, &hello);
+    wire_->deliver(hello);
+    wire_->settle();
+    const std::string challenge = wire_->take_sent();
+    CHECK(handshake.meet(challenge.substr(kFrameHeaderBytes), to_string(peer)).ok());
+    append_proof(handshake.proof(), &proof);
+    wire_->deliver(proof);
+    CHECK(wire_->is_open());
+  }
 
   void write(size_t size) {
     if (!partition_->available()) return;
@@ -80,12 +99,7 @@ void serving(std::string_view bytes) {
   const bool greeted = input.byte() % 2 != 0;
   Cuts cuts(input.byte());
   Server server;
-  if (greeted) {
-    std::string hello;
-    append_hello({TaskManagerId{2}, kSecret}, &hello);
-    server.wire().deliver(hello);
-    CHECK(server.wire().is_open());
-  }
+  if (greeted) server.greet();
   std::string_view stream = input.rest();
   while (!stream.empty() && server.wire().is_open()) {
     const size_t size = std::max<size_t>(1, cuts.next(stream.size()));
@@ -96,7 +110,8 @@ void serving(std::string_view bytes) {
 
 Seeds serving_seeds() {
   std::string hello, attach, again;
-  append_hello({TaskManagerId{2}, kSecret}, &hello);
+  append_hello({TaskManagerId{2}, std::string(32, 'n')}, &hello);
+  append_proof(std::string(32, 'p'), &hello);
   Attachment wanted;
   wanted.job = {1, 2};
   wanted.credit_bytes = 8u << 10;

@@ -128,14 +128,14 @@ std::string blob() {
   chunk.mutable_blob_chunk()->set_size(kModule.size());
   chunk.mutable_blob_chunk()->set_data(kModule);
   chunk.mutable_blob_chunk()->set_last(true);
-  return "2 hello_reply { protocol_version: 1 status { } }\n2 " + as_line(chunk);
+  return "2 hello_reply { protocol_version: 2 status { } }\n2 " + as_line(chunk);
 }
 
 }  // namespace
 
 Seeds task_manager_seeds() {
   const std::string welcome =
-      "1 hello_reply { protocol_version: 1 status { } job_manager_epoch: 5 }\n"
+      "1 hello_reply { protocol_version: 2 status { } job_manager_epoch: 5 }\n"
       "1 register_reply { status { } heartbeat_interval_ms: 1000 heartbeat_timeout_ms: 9000 }\n";
   // Where the data port of the first environment of a transport is.
   const Address data{"127.0.0.1", 40'000};
@@ -160,7 +160,7 @@ Seeds task_manager_seeds() {
           welcome + deploy + "2 error_reply { status { code: 3 message: 'no' } }\n+\n",
           welcome + deploy + blob() + "+\ndrop\n++\n" + welcome + deploy + "+\n",
           welcome + line(clean_up) + blob() + "+\n",
-          "1 hello_reply { protocol_version: 1 status { code: 3 message: 'no' } }\n++\n" + welcome +
+          "1 hello_reply { protocol_version: 2 status { code: 3 message: 'no' } }\n++\n" + welcome +
               "1 heartbeat_reply { sequence: 1 }\n+++++++++++++\n"};
 }
 

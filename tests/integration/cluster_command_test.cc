@@ -4,7 +4,9 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/kernel_file.h"
+#include "tests/contract/raw_relay.h"
 #include "tests/integration/gated_job.h"
+#include "tests/integration/results.h"
 
 namespace freshet::testing {
 namespace {
@@ -65,6 +67,48 @@ TEST(ClusterCommandTest, KeepsItsSecretOffCommandLines) {
   const Outcome with_secret =
       run_freshet(cluster.command("list", {"-D", "security.secret=morning-rain"}));
   EXPECT_EQ(with_secret.exit_code, 0) << with_secret.errors;
+}
+
+TEST(ClusterCommandTest, SaysItsSecretToNobody) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.arguments = {"-D", "security.secret=morning-rain"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  for (const std::string secret : {"morning-rain", "evening-rain"}) {
+    RawRelay relay(cluster.job_manager());
+    FreshetProcess list(
+        {"list", "--jobmanager", relay.address().to_string(), "-D", "security.secret=" + secret});
+    relay.accept();
+    while (relay.pass_on()) {
+    }
+    EXPECT_EQ(list.wait(60s), secret == "morning-rain" ? 0 : 1) << list.errors();
+    EXPECT_THAT(relay.said(), HasSubstr("HSRF"));
+    EXPECT_THAT(relay.said(), Not(HasSubstr("morning")));
+    EXPECT_THAT(list.errors() + list.output(), Not(HasSubstr("morning")));
+  }
+}
+
+TEST(ClusterCommandTest, RunsJobsWhereASecretIsDemanded) {
+  const TemporaryDirectory directory;
+  TestCluster::Options options;
+  options.arguments = {"-D", "security.secret=morning-rain"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const auto files = license_files();
+  std::vector<std::string> arguments = {"-D",
+                                        "security.secret=morning-rain",
+                                        job_module("wordcount"),
+                                        "-p",
+                                        "4",
+                                        "--",
+                                        "--output",
+                                        directory / "counts",
+                                        "--input"};
+  arguments.insert(arguments.end(), files.begin(), files.end());
+  const Outcome outcome = cluster.run(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(read_word_counts(directory / "counts"), count_words(files));
 }
 
 TEST(ClusterCommandTest, SaysWhatDidNotComeUpInTimeAndLeavesNothingRunning) {

@@ -79,7 +79,9 @@ std::string control_message(const std::string& payload) {
 /// What makes a process believe that one of its own speaks.
 std::string valid_hello(const std::string& process) {
   if (process == "jobmanager")
-    return control_message(hello_message(HelloRole::kTaskManager, FRESHET_VERSION, ""));
+    return control_message(
+        Greeting({HelloRole::kTaskManager, {}, FRESHET_VERSION, ""}, *make_system_random())
+            .hello());
   std::string hello;
   append_hello({TaskManagerId{4711}, ""}, &hello);
   return hello;

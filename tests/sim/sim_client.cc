@@ -46,17 +46,26 @@ void SimClient::connect() {
         return;
       }
       channel_ = MessageChannel::open(*std::move(connection), mailbox_, *this);
-      ask_for_jobs();
+      greet();
     });
   });
 }
 
+void SimClient::greet() {
+  greeting_.emplace(
+      Greeting::Options{HelloRole::kClient, job_manager_, FRESHET_VERSION, kClusterSecret},
+      process_.random());
+  channel_->send(greeting_->hello());
+}
+
+void SimClient::on_greeting(const proto::Envelope& envelope) {
+  const Result<std::string> answer = greeting_->on_message(envelope);
+  CHECK(answer.ok());
+  if (!answer->empty()) channel_->send(*answer);
+  if (greeting_->done()) ask_for_jobs();
+}
+
 void SimClient::ask_for_jobs() {
-  proto::Envelope hello;
-  hello.mutable_hello()->set_role(proto::Hello::CLIENT);
-  hello.mutable_hello()->set_protocol_version(kProtocolVersion);
-  hello.mutable_hello()->set_library_version(FRESHET_VERSION);
-  channel_->send(hello.SerializeAsString());
   proto::Envelope list;
   list.set_request_id(3);
   list.mutable_list_jobs();
@@ -102,6 +111,7 @@ void SimClient::send_job() {
 void SimClient::on_message(const std::shared_ptr<MessageChannel>&, std::string payload) {
   proto::Envelope envelope;
   CHECK(envelope.ParseFromString(payload));
+  if (!greeting_->done()) return on_greeting(envelope);
   if (envelope.has_error_reply()) {
     refused_ = Status(StatusCode::kInternal, envelope.error_reply().status().message());
     return;

@@ -7,13 +7,18 @@
 #include "network/message_channel.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/job_module.h"
+#include "taskmanager/hello.h"
 #include "tests/sim/sim_world.h"
 
 namespace freshet::proto {
+class Envelope;
 class ListJobsReply;
-}
+}  // namespace freshet::proto
 
 namespace freshet::sim {
+
+/// Of every process in a simulation.
+inline constexpr char kClusterSecret[] = "rain";
 
 /// What a client submits: a module's bytes, and the graph that it built from it.
 struct SimSubmission {
@@ -49,6 +54,8 @@ class SimClient final : public MessageChannel::Handler {
 
  private:
   void connect();
+  void greet();
+  void on_greeting(const proto::Envelope&);
   void ask_for_jobs();
   void take_jobs(const proto::ListJobsReply&);
   void send_module();
@@ -58,6 +65,7 @@ class SimClient final : public MessageChannel::Handler {
   Mailbox mailbox_;
   const Address job_manager_;
   const SimSubmission submission_;
+  std::optional<Greeting> greeting_;  // Of the channel.
   std::shared_ptr<MessageChannel> channel_;
   std::optional<JobId> job_;
   uint32_t submissions_ = 0;

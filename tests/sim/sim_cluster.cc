@@ -25,6 +25,7 @@ Configuration cluster_configuration(const std::map<std::string, std::string>& se
   Configuration configuration;
   for (const auto& [name, value] : settings) CHECK(configuration.set(name, value).ok());
   CHECK(configuration.set(std::string(config::kChannelHash.name), "true").ok());
+  CHECK(configuration.set(std::string(config::kSecret.name), kClusterSecret).ok());
   return configuration;
 }
 
@@ -60,6 +61,8 @@ struct SimCluster::TaskManagerProgram {
     settings.spill =
         SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
     settings.timers = &main;
+    settings.secret = kClusterSecret;
+    settings.random = process.random().fork();
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
         options,
@@ -159,6 +162,7 @@ void SimCluster::start_task_manager(uint32_t index) {
   options.slots = options_.slots;
   options.job_manager = job_manager_address_;
   options.library_version = FRESHET_VERSION;
+  options.secret = kClusterSecret;
   options.state_directory = "/state/" + name;
   options.channel_hash = true;
   auto program = std::make_shared<TaskManagerProgram>(process);

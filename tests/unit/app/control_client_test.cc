@@ -152,8 +152,9 @@ TEST_F(ControlClientTest, RefusesAJobManagerOfAnotherVersionAndNamesBoth) {
     job_manager_.refuse = it_refuses;
     const auto client = connect();
     EXPECT_EQ(client.status().code(), StatusCode::kFailedPrecondition);
-    EXPECT_NE(client.status().message().find("has version 9.8.7 (protocol 1), this client has "
-                                             "version " FRESHET_VERSION),
+    EXPECT_NE(client.status().message().find("has version 9.8.7 (protocol " +
+                                             std::to_string(kProtocolVersion) +
+                                             "), this client has version " FRESHET_VERSION),
               std::string::npos)
         << client.status().to_string();
   }

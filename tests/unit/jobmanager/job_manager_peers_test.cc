@@ -13,6 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Lt;
+using testing::Not;
 using testing::SizeIs;
 
 TEST_F(JobManagerTest, TaskManagerThatUnregistersIsNotLost) {
@@ -141,6 +142,74 @@ TEST_F(JobManagerTest, HearsNoMoreOfAStrangerThanWhoHeIs) {
   envelope.mutable_get_blob()->set_hash(std::string(kOpeningBytesMax + 1, 'x'));
   user->send(envelope);
   EXPECT_FALSE(user->closed());
+}
+
+TEST_F(JobManagerTest, HearsNoMoreOfAStrangerBeforeTheProof) {
+  start({"security.secret=correct"});
+  const auto challenged = [this] {
+    auto peer = connect();
+    proto::Envelope envelope;
+    envelope.mutable_hello()->set_role(proto::Hello::CLIENT);
+    envelope.mutable_hello()->set_nonce(std::string(SecretHandshake::kNonceBytes, 'n'));
+    envelope.mutable_hello()->set_library_version(FRESHET_VERSION);
+    envelope.mutable_hello()->set_protocol_version(kProtocolVersion);
+    peer->send(envelope);
+    EXPECT_TRUE(peer->received(proto::Envelope::kHelloChallenge));
+    EXPECT_FALSE(peer->closed());
+    return peer;
+  };
+  const auto large = challenged();
+  large->send(Peer::proof_message(std::string(kOpeningBytesMax, 'x')));
+  EXPECT_TRUE(large->closed());
+  const auto early = challenged();
+  proto::Envelope request;
+  request.mutable_list_jobs();
+  early->send(request);
+  EXPECT_TRUE(early->closed());
+  EXPECT_FALSE(early->received(proto::Envelope::kListJobsReply));
+  const auto silent = challenged();
+  executor_.advance(10s);
+  EXPECT_TRUE(silent->closed());
+}
+
+TEST_F(JobManagerTest, TakesNoProofTwice) {
+  start({"security.secret=correct"});
+  const auto good = connect();
+  good->hello(proto::Hello::CLIENT, "correct");
+  EXPECT_FALSE(good->closed());
+  const auto again = connect();
+  again->send_raw(good->sent()[0]);
+  again->send_raw(good->sent()[1]);
+  EXPECT_THAT(again->take_last().hello_reply().status().message(),
+              HasSubstr("security.secret differs: a client does not know that of this JobManager"));
+  EXPECT_TRUE(again->closed());
+  const auto mirror = connect();
+  mirror->send_raw(good->sent()[0]);
+  const std::string challenge = mirror->take_last().hello_challenge().nonce();
+  mirror->send(Peer::proof_message(challenge));
+  EXPECT_NE(mirror->take_last().hello_reply().status().code(), 0u);
+  EXPECT_TRUE(mirror->closed());
+}
+
+TEST_F(JobManagerTest, NeverSaysItsSecret) {
+  start({"security.secret=morning-rain"});
+  std::string said;
+  for (const std::string secret : {"morning-rain", "evening-rain", ""}) {
+    const auto peer = connect();
+    peer->hello(proto::Hello::CLIENT, secret);
+    for (const std::string& bytes : peer->sent()) said += bytes;
+    for (const std::string& bytes : peer->heard()) said += bytes;
+  }
+  EXPECT_THAT(said, HasSubstr("security.secret differs"));
+  EXPECT_THAT(said, Not(HasSubstr("morning")));
+}
+
+TEST_F(JobManagerTest, SaysThatItHasNoSecret) {
+  const auto peer = connect();
+  peer->hello(proto::Hello::CLIENT, "correct");
+  EXPECT_THAT(peer->take_last().hello_reply().status().message(),
+              HasSubstr("a client has one, this JobManager has none"));
+  EXPECT_TRUE(peer->closed());
 }
 
 TEST_F(JobManagerTest, ClosesWhoSaysNothing) {

@@ -97,7 +97,7 @@ TEST(FrameHeaderTest, RefusesWhatIsNotOurs) {
   };
   std::string bytes = encode(FrameHeader{});
   EXPECT_THAT(message(bytes.substr(1)), HasSubstr("39 bytes"));
-  for (const char kind : {0, 11, 127}) {
+  for (const char kind : {0, 14, 127}) {
     bytes[4] = kind;
     EXPECT_THAT(message(bytes), HasSubstr("unknown kind " + std::to_string(kind)));
   }

@@ -52,7 +52,11 @@ TEST(DataMessagesTest, AttachReadsAsWritten) {
 TEST(DataMessagesTest, OthersReadAsWritten) {
   std::string hello;
   append_hello({TaskManagerId{12}, "secret"}, &hello);
-  EXPECT_EQ(decode_hello(payload_of(hello))->secret, "secret");
+  EXPECT_EQ(decode_hello(payload_of(hello))->nonce, "secret");
+  std::string refusal;
+  append_refusal(failed_precondition("no"), &refusal);
+  EXPECT_EQ(decode_refusal(payload_of(refusal)), failed_precondition("refused: no"));
+  EXPECT_EQ(decode_refusal("no").code(), StatusCode::kDataLoss);
   EXPECT_EQ(decode_hello(payload_of(hello))->task_manager, TaskManagerId{12});
 
   std::string credit;

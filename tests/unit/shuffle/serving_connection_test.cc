@@ -25,6 +25,12 @@ class RawConsumer final : public ConnectionHandler {
       } else if (header.kind == FrameKind::kCreditBack) {
         const auto credits = decode_credit_back(payload).value();
         for (const CreditBack& credit : credits) credit_back += credit.bytes;
+      } else if (header.kind == FrameKind::kChallenge) {
+        challenge = payload;
+      } else if (header.kind == FrameKind::kProof) {
+        proof = payload;
+      } else if (header.kind == FrameKind::kRefusal) {
+        refusal = decode_refusal(payload).message();
       } else {
         frames.push_back(header);
         bytes_of_data += payload;
@@ -39,6 +45,9 @@ class RawConsumer final : public ConnectionHandler {
   std::vector<std::vector<Backlog>> backlogs;
   std::string bytes_of_data;
   uint64_t credit_back = 0;
+  std::string challenge;
+  std::string proof;
+  std::string refusal;
   bool closed = false;
 
  private:
@@ -74,9 +83,20 @@ class ServingConnectionTest : public ::testing::Test {
     executor_.run_ready();
   }
 
-  std::string hello(const std::string& secret = "secret") {
+  std::string hello_frame(const std::string& nonce) {
     std::string frame;
-    append_hello({TaskManagerId{2}, secret}, &frame);
+    append_hello({TaskManagerId{2}, nonce}, &frame);
+    return frame;
+  }
+
+  /// The last word of an introduction; says what comes before.
+  std::string hello(const std::string& secret = "secret") {
+    handshake_.emplace(SecretHandshake::Options{HandshakeSide::kConnecting, secret, "", ""},
+                       *random_);
+    say(hello_frame(handshake_->nonce()));
+    EXPECT_TRUE(handshake_->meet(consumer_->challenge, to_string(TaskManagerId{2})).ok());
+    std::string frame;
+    append_proof(handshake_->proof(), &frame);
     return frame;
   }
 
@@ -121,6 +141,8 @@ class ServingConnectionTest : public ::testing::Test {
   ManualClock clock_;
   ManualExecutor executor_{clock_};
   LocalTransport transport_{executor_};
+  const std::unique_ptr<Random> random_ = make_seeded_random(6);
+  std::optional<SecretHandshake> handshake_;
   std::shared_ptr<RawConsumer> consumer_ = std::make_shared<RawConsumer>();
   std::shared_ptr<Connection> connection_;
   std::unique_ptr<ShuffleEnvironment> environment_;
@@ -409,7 +431,7 @@ TEST_F(ServingConnectionTest, ClosesOnAWrongSecret) {
 }
 
 TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoSpeaksAnotherVersion) {
-  std::string other = hello();
+  std::string other = hello_frame(std::string(32, 'n'));
   ++other[kFrameHeaderBytes + 4];
   const std::string line = why_refused(other);
   EXPECT_THAT(line, HasSubstr("data_connection_refused peer=127.0.0.1:"));
@@ -418,7 +440,67 @@ TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoSpeaksAnotherVersion) {
 }
 
 TEST_F(ServingConnectionTest, LogsWhyItRefusesWhoKnowsNoSecret) {
-  EXPECT_THAT(why_refused(hello("secreT")), HasSubstr("the peer does not know the secret"));
+  EXPECT_THAT(why_refused(hello("secreT")),
+              HasSubstr("security.secret differs: another TaskManager does not know that of this"));
+  EXPECT_THAT(consumer_->refusal, HasSubstr("refused: security.secret differs: another"));
+  EXPECT_EQ(consumer_->proof, "");
+}
+
+TEST_F(ServingConnectionTest, TellsWhoHasNoSecretThatOneIsDemanded) {
+  EXPECT_THAT(why_refused(hello_frame("") + attach(kSmallBlockBytes)),
+              HasSubstr("another TaskManager has none, this TaskManager demands one"));
+  EXPECT_THAT(consumer_->refusal, HasSubstr("demands one; give the same to every process"));
+  EXPECT_EQ(consumer_->challenge, "");
+}
+
+TEST_F(ServingConnectionTest, ProvesItselfToWhoHasProvedToKnowTheSecret) {
+  say(hello());
+  EXPECT_TRUE(handshake_->check(consumer_->proof).ok());
+}
+
+TEST_F(ServingConnectionTest, RefusesWhatWasRecordedOfAnotherConnection) {
+  const std::string recorded = hello();
+  say(recorded);
+  const std::string hello_of_it = hello_frame(handshake_->nonce());
+  const auto again = std::make_shared<RawConsumer>();
+  std::shared_ptr<Connection> connection;
+  transport_.connect(environment_->data_address(), 1s, [&](auto made) {
+    connection = *made;
+    connection->start(again);
+  });
+  executor_.run_ready();
+  std::swap(connection, connection_);
+  say(hello_of_it);
+  say(recorded);
+  std::swap(connection, connection_);
+  EXPECT_TRUE(again->closed);
+  EXPECT_THAT(again->refusal, HasSubstr("security.secret differs"));
+  EXPECT_FALSE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, RefusesItsOwnChallenge) {
+  std::string mirrored;
+  say(hello_frame(std::string(32, 'n')));
+  append_proof(consumer_->challenge, &mirrored);
+  say(mirrored);
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, TakesNothingLargeBeforeTheProof) {
+  say(hello_frame(std::string(32, 'n')));
+  FrameHeader header{.payload_bytes = kHelloBytesMax + 1, .kind = FrameKind::kProof};
+  std::string start(kFrameHeaderBytes, '\0');
+  header.encode_to(start.data());
+  say(start);
+  EXPECT_TRUE(consumer_->closed);
+}
+
+TEST_F(ServingConnectionTest, ClosesWhoProvesNothingInTime) {
+  hello();
+  executor_.advance(10s - 1ns);
+  EXPECT_FALSE(consumer_->closed);
+  executor_.advance(1ns);
+  EXPECT_TRUE(consumer_->closed);
 }
 
 TEST_F(ServingConnectionTest, LogsWhichRuleWasBroken) {

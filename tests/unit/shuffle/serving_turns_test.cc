@@ -69,6 +69,8 @@ class ServingTurnsTest : public ::testing::Test {
   ServingTurnsTest() {
     ServingConnection::Context context;
     context.index = index_;
+    context.handshake = std::make_shared<SecretHandshake>(
+        SecretHandshake::Options{HandshakeSide::kAccepting, "", "", ""}, *make_seeded_random(1));
     context.unconfirmed_sends = std::make_shared<std::atomic<int64_t>>(0);
     serving_ = std::make_shared<ServingConnection>(connection_, std::move(context));
     serving_->start();
