@@ -7,6 +7,7 @@
 #include "jobmanager/control_messages.h"
 #include "network/message_channel.h"
 #include "network/transport.h"
+#include "runtime/base/configuration.h"
 #include "runtime/base/log.h"
 #include "runtime/proto/control.pb.h"
 
@@ -91,9 +92,16 @@ proto::Envelope ClientRequests::answer(const proto::Envelope& request) {
   return reply;
 }
 
+Status ClientRequests::check_submission() const {
+  if (options_.submission) return Status();
+  return failed_precondition(fmt::format(
+      "this JobManager takes no jobs: {} is false in its settings", config::kSubmission.name));
+}
+
 void ClientRequests::submit(const proto::Envelope& request, proto::Envelope& reply) {
   proto::SubmitJobReply* answer = reply.mutable_submit_job_reply();
   const auto submit_checked = [&]() -> Result<JobId> {
+    RETURN_IF_ERROR(check_submission());
     ASSIGN_OR_RETURN(JobSubmission submission, control_messages::read(request.submit_job()));
     if (!blobs_.contains(submission.module_hash)) {
       return not_found("the JobManager has no module with the hash '" +
@@ -157,7 +165,7 @@ void ClientRequests::fail_task(const proto::FailTask& request, proto::FailTaskRe
 
 void ClientRequests::get_cluster(proto::Envelope& reply) const {
   proto::GetClusterReply* answer = reply.mutable_get_cluster_reply();
-  answer->set_job_manager_epoch(epoch_);
+  answer->set_job_manager_epoch(options_.epoch);
   for (const TaskManagerInfo& info : jobs_.resources().task_managers()) {
     proto::TaskManagerSummary* to = answer->add_task_managers();
     to->set_task_manager(info.id.value);
@@ -174,6 +182,9 @@ void ClientRequests::get_cluster(proto::Envelope& reply) const {
 
 void ClientRequests::put_blob(SessionNumber session, proto::Envelope envelope) {
   proto::PutBlob* message = envelope.mutable_put_blob();
+  if (const Status status = check_submission(); !status.ok()) {
+    return reply_error(session, envelope.request_id(), status);
+  }
   BlobServer::PutChunk chunk{message->hash(), message->size(), std::move(*message->mutable_data()),
                              message->last()};
   blobs_.put(session, std::move(chunk),

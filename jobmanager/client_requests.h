@@ -20,9 +20,14 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
  public:
   static constexpr size_t kDownloadsMax = 256;  // Under way together.
 
-  ClientRequests(JobDispatcher& jobs, BlobServer& blobs, ControlServer& server, Mailbox& mailbox,
-                 uint64_t epoch)
-      : jobs_(jobs), blobs_(blobs), server_(server), mailbox_(mailbox), epoch_(epoch) {}
+  struct Options {
+    uint64_t epoch = 0;
+    bool submission = true;  // False: jobs and modules are refused.
+  };
+
+  ClientRequests(Options options, JobDispatcher& jobs, BlobServer& blobs, ControlServer& server,
+                 Mailbox& mailbox)
+      : options_(options), jobs_(jobs), blobs_(blobs), server_(server), mailbox_(mailbox) {}
 
   /// True when the message is one that this class answers for peers of this kind.
   static bool is_for(PeerRole, const proto::Envelope&);
@@ -39,6 +44,7 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   };
 
   proto::Envelope answer(const proto::Envelope&);
+  Status check_submission() const;
   void submit(const proto::Envelope& request, proto::Envelope& reply);
   void list_jobs(proto::Envelope& reply) const;
   void get_job(const proto::Envelope& request, proto::Envelope& reply) const;
@@ -52,11 +58,11 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   void send_chunk(Download, Result<BlobServer::Chunk>);
   void reply_error(SessionNumber, uint64_t request, const Status&);
 
+  const Options options_;
   JobDispatcher& jobs_;
   BlobServer& blobs_;
   ControlServer& server_;
   Mailbox& mailbox_;
-  const uint64_t epoch_;
   size_t downloads_ = 0;
 };
 

@@ -124,6 +124,7 @@ Result<Address> JobManager::Shell::start() {
   ASSIGN_OR_RETURN(heartbeat_interval_, c.duration(config::kHeartbeatInterval));
   ASSIGN_OR_RETURN(heartbeat_timeout_, c.duration(config::kHeartbeatTimeout));
   ASSIGN_OR_RETURN(const Duration slot_timeout, c.duration(config::kSlotTimeout));
+  ASSIGN_OR_RETURN(const bool submission, c.boolean(config::kSubmission));
   RETURN_IF_ERROR(make_restart_backoff(c, *random_).status());
   if (heartbeat_interval_ <= Duration::zero() || heartbeat_timeout_ <= heartbeat_interval_) {
     return invalid_argument(fmt::format("{} must be longer than {}, and both more than 0",
@@ -141,7 +142,8 @@ Result<Address> JobManager::Shell::start() {
   blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);
   jobs_ = std::make_shared<JobDispatcher>(JobDispatcher::Options{slot_timeout, c}, *this, mailbox_,
                                           clock_, *random_);
-  clients_ = std::make_shared<ClientRequests>(*jobs_, *blobs_, *server_, mailbox_, server.epoch);
+  clients_ = std::make_shared<ClientRequests>(ClientRequests::Options{server.epoch, submission},
+                                              *jobs_, *blobs_, *server_, mailbox_);
   ASSIGN_OR_RETURN(const Address address, server_->listen());
   mailbox_.post("jobmanager_start", [self = shared_from_this(), address] {
     LOG_INFO("jobmanager_started", {{"address", address.to_string()}});

@@ -84,6 +84,8 @@ struct ConfigKey {
           "address that ports are bound to; beyond loopback only with security.secret") \
   SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), kProcess, \
           "control port of the JobManager; 0: any free one") \
+  SETTING(kSubmission, "jobmanager.submit.enable", "true", boolean(), kProcess, \
+          "false: the JobManager takes no jobs and no modules; the jobs that it has go on") \
   SETTING(kRestPort, "rest.port", "8081", integer(0, 65'535), kProcess, \
           "port of the REST API; 0: any free one; what nobody has set gives way when it is in " \
           "use") \

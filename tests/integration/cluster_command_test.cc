@@ -111,6 +111,18 @@ TEST(ClusterCommandTest, RunsJobsWhereASecretIsDemanded) {
   EXPECT_EQ(read_word_counts(directory / "counts"), count_words(files));
 }
 
+TEST(ClusterCommandTest, TakesNoJobsWhenItIsToldNotTo) {
+  TestCluster::Options options;
+  options.task_managers = 1;
+  options.arguments = {"-D", "jobmanager.submit.enable=false"};
+  TestCluster cluster(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const Outcome refused = cluster.run({job_module("wordcount"), "--", "--input", "/dev/null"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("takes no jobs: jobmanager.submit.enable is false"));
+  EXPECT_EQ(cluster.list().exit_code, 0);
+}
+
 TEST(ClusterCommandTest, SaysWhatDidNotComeUpInTimeAndLeavesNothingRunning) {
   TestCluster::Options options;
   options.task_managers = 1;

@@ -277,6 +277,26 @@ TEST_F(JobManagerTest, ShowsTheCluster) {
   EXPECT_EQ(cluster.task_managers(0).data_address(), "127.0.0.1:4007");
 }
 
+TEST_F(JobManagerTest, TakesNoJobWhenSubmissionIsOff) {
+  start({"jobmanager.submit.enable=false"});
+  const auto user = client();
+  proto::Envelope blob;
+  blob.set_request_id(7);
+  blob.mutable_put_blob()->set_hash("0123");
+  user->send(blob);
+  const proto::Envelope no_module = user->take_last();
+  EXPECT_EQ(no_module.request_id(), 7u);
+  EXPECT_THAT(no_module.error_reply().status().message(),
+              HasSubstr("takes no jobs: jobmanager.submit.enable is false"));
+  user->send(submission());
+  EXPECT_THAT(user->take_last().submit_job_reply().status().message(),
+              HasSubstr("takes no jobs: jobmanager.submit.enable is false"));
+  proto::Envelope list;
+  list.mutable_list_jobs();
+  user->send(list);
+  EXPECT_EQ(user->take_last().list_jobs_reply().jobs_size(), 0);
+}
+
 TEST_F(JobManagerTest, GivesABlobInChunks) {
   auto peer = connect();
   peer->hello(proto::Hello::BLOB_CLIENT);
