@@ -14,8 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,6 +35,7 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kReportMillis = 5000;
+constexpr auto kNamingTime = std::chrono::milliseconds(1500);
 constexpr unsigned kAlarmSeconds = 10;  // When not even the handler comes to its end.
 constexpr size_t kStackBytes = 128u << 10;
 
@@ -40,7 +44,8 @@ struct FixedText {
   char bytes[512] = "";
 
   void set(std::string_view text) {
-    const size_t size = std::min(text.size(), sizeof(bytes) - 1);
+    size_t size = std::min(text.size(), sizeof(bytes) - 1);
+    while (size < text.size() && size > 0 && (text[size] & 0xC0) == 0x80) --size;  // UTF-8.
     std::memcpy(bytes, text.data(), size);
     bytes[size] = 0;
   }
@@ -49,8 +54,10 @@ struct FixedText {
 /// What the handler leaves for the thread that reports.
 struct Caught {
   int signal = 0;
-  bool by_somebody = false;  // Sent, not caused by an instruction.
-  bool overflow = false;     // Of the stack.
+  pid_t sender = 0;  // Of a signal that another process sent; 0: none did.
+  bool by_instruction = false;
+  bool address_known = false;
+  bool overflow = false;  // Of the stack.
   const void* address = nullptr;
   FixedText thread;
   bool runs_code = false;
@@ -112,16 +119,19 @@ void note_running_code() {
   caught.provoked = code->provoked.load(std::memory_order_relaxed);
   const std::string* const name = code->name.load(std::memory_order_relaxed);
   if (name != nullptr) caught.code_name.set(*name);
+  if (name == nullptr && code->otherwise != nullptr) caught.code_name.set(*code->otherwise);
 }
 
 void catch_signal(int signal, const siginfo_t& info, void* context) {
   caught.signal = signal;
-  caught.by_somebody = info.si_code <= 0;
+  caught.by_instruction = info.si_code > 0;
+  if (!caught.by_instruction && info.si_pid != getpid()) caught.sender = info.si_pid;
   caught.address = info.si_addr;
+  caught.address_known = caught.by_instruction && info.si_code != SI_KERNEL;
   caught.overflow =
-      signal == SIGSEGV && !caught.by_somebody && is_stack_overflow(context, info.si_addr);
+      signal == SIGSEGV && caught.address_known && is_stack_overflow(context, info.si_addr);
   (void)pthread_getname_np(pthread_self(), caught.thread.bytes, sizeof(caught.thread.bytes));
-  note_running_code();
+  if (caught.sender == 0) note_running_code();  // Otherwise it is nobody's fault here.
   caught.frame_count = walk_stack(context, caught.frames, CrashReport::kFramesMax);
 }
 
@@ -186,12 +196,14 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 std::string reason() {
   std::string text = name_of(caught.signal);
+  if (caught.sender != 0) return text + fmt::format(" sent by process {}", caught.sender);
   if (caught.signal == SIGABRT) {
     if (abort_reason_noted.load()) text += fmt::format(": {}", abort_reason.bytes);
     return text;
   }
   if (caught.overflow) return text + ": stack overflow";
-  if (!caught.by_somebody) text += fmt::format(" at address {}", caught.address);
+  if (caught.address_known) return text + fmt::format(" at address {}", caught.address);
+  if (caught.by_instruction) text += " at an address that is not known";
   return text;
 }
 
@@ -229,13 +241,38 @@ CrashReport make_report() {
     if (caught.is_task) report.attempt = caught.attempt;
     report.code_name = caught.code_name.bytes;
   }
+  return report;
+}
+
+struct Frames {
+  std::vector<std::string> texts;
+  std::string culprit;
+};
+
+Frames name_all() {
+  Frames all;
   for (NamedFrame& frame : name_frames(caught.frames, caught.frame_count)) {
     frame.text.resize(std::min(frame.text.size(), CrashReport::kFrameBytesMax));
-    if (report.culprit.empty() && caught.runs_code && is_of_job(frame)) report.culprit = frame.text;
-    report.frames.push_back(std::move(frame.text));
+    if (all.culprit.empty() && caught.sender == 0 && is_of_job(frame)) all.culprit = frame.text;
+    all.texts.push_back(std::move(frame.text));
   }
-  shorten_repetition(&report.frames);
-  return report;
+  shorten_repetition(&all.texts);
+  return all;
+}
+
+/// Whoever crashed while a library was being loaded holds what naming waits for.
+void add_frames(CrashReport* report) {
+  auto named = std::make_shared<std::promise<Frames>>();
+  std::future<Frames> frames = named->get_future();
+  std::thread([named] { named->set_value(name_all()); }).detach();
+  if (frames.wait_for(kNamingTime) == std::future_status::ready) {
+    Frames all = frames.get();
+    report->frames = std::move(all.texts);
+    report->culprit = std::move(all.culprit);
+    return;
+  }
+  for (size_t i = 0; i < caught.frame_count; ++i)
+    report->frames.push_back(fmt::format("{}", caught.frames[i]));
 }
 
 void log(const CrashReport& report) {
@@ -252,12 +289,13 @@ void report_crash() {
   reporting_thread.store(this_thread());
   while (sem_wait(&crashed) != 0) {
   }
-  const CrashReport report = make_report();
-  log(report);
+  CrashReport report = make_report();
+  add_frames(&report);
   {
     std::lock_guard lock(listener().mutex);
     if (listener().call) listener().call(report);
   }
+  log(report);  // Last: somebody may hold standard error for ever.
   reported.store(true);
 }
 

@@ -9,8 +9,9 @@ namespace freshet {
 
 /// From now on a signal that ends the process for a fault of its code (SIGSEGV, SIGBUS, SIGFPE,
 /// SIGILL, SIGABRT, also by CHECK and by an exception that nobody catches) is reported before: raw
-/// to standard error, then with names to the log and to the listener. The process ends by that
-/// signal in every case, after kCrashReportTime at the latest. Once, before other threads.
+/// to standard error, then with names to the listener and to the log. The process ends by that
+/// signal after five seconds at the latest, or by SIGALRM after ten when not even that can be done.
+/// Once, before other threads.
 void install_crash_handler();
 
 /// Called with the report on a thread of its own, while the one that crashed stands still with

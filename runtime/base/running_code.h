@@ -14,7 +14,8 @@ struct RunningCode {
   bool is_task = true;
   std::atomic<const std::string*> name{
       nullptr};  // Operator, or `builder`; outlives this. Null: none of it now.
-  std::atomic<bool> provoked{false};  // What comes now was asked for, as an experiment.
+  const std::string* otherwise = nullptr;  // Whose it is when `name` is null, as while decoding.
+  std::atomic<bool> provoked{false};       // What comes now was asked for, as an experiment.
 };
 
 /// Of the calling thread; null when it runs none.

@@ -170,7 +170,7 @@ class StreamTask final : public RunnableTask {
   void fail(Status cause, std::string operator_name);
   std::string failed_operator() const;
   std::string failed_element() const;
-  void fail_by_user(const std::string& what);
+  void fail_by_user(std::string what);
   bool fail_by_output();
   void release();
   void move_to(TaskState, TaskStateChange = {});

@@ -10,6 +10,8 @@ namespace freshet {
 
 namespace {
 
+constexpr size_t kExceptionTextMax = 4096;  // It is logged and shown at each restart.
+
 /// The name of the operator of `vertex` whose output `dataset` is.
 const std::string& emitter_of(const JobVertex& vertex, DatasetId dataset) {
   for (const ChainedOperator& chained : vertex.operators) {
@@ -41,8 +43,12 @@ std::string StreamTask::failed_element() const {
          " ('" + emitter_of(graph.vertices[edge.producer.value], edge.id) + "')";
 }
 
-void StreamTask::fail_by_user(const std::string& what) {
+void StreamTask::fail_by_user(std::string what) {
   if (fail_by_output()) return;
+  if (what.size() > kExceptionTextMax) {
+    const size_t left_out = what.size() - kExceptionTextMax;
+    what = what.substr(0, kExceptionTextMax) + " ... and " + std::to_string(left_out) + " bytes";
+  }
   // No operator threw: then the element did not get to one.
   const bool decoding = element_ && running_.name.load(std::memory_order_relaxed) == nullptr;
   const std::string operator_name = failed_operator();
