@@ -63,7 +63,13 @@ Result<SubtaskId> JobMaster::find_subtask(const std::string& vertex, uint32_t in
   std::vector<const JobVertex*> found;
   std::vector<std::string> known;
   for (const JobVertex& one : graph_.job_graph().vertices) {
-    if (one.hidden) continue;
+    if (one.hidden) {
+      if (std::to_string(one.id.value) != vertex && one.name() != vertex) continue;
+      return not_found(
+          fmt::format("vertex {} '{}' is a coordinator of the runtime; it cannot be "
+                      "told to fail",
+                      one.id.value, one.name()));
+    }
     known.push_back(fmt::format("{} '{}'", one.id.value, one.name()));
     if (one.name() == vertex || std::to_string(one.id.value) == vertex) found.push_back(&one);
   }
