@@ -45,19 +45,26 @@ class ChildStreams {
   bool ok() const { return !captured_ || pipe_[0] >= 0; }
   const posix_spawn_file_actions_t* actions() const { return &actions_; }
 
-  /// All that the child writes until it closes its end; what is too much is read and dropped.
-  std::string read_all() {
+  /// All that the child writes until it has ended, or closes its end; what is too much is read and
+  /// dropped. Others may have the other end of the pipe, and keep it.
+  std::string read_all(int child) {
     std::string text;
     close_end(pipe_[1]);
-    if (!captured_) return text;
     std::array<char, 4096> part;
-    while (true) {
+    std::array<pollfd, 2> waits = {pollfd{pipe_[0], POLLIN, 0}, pollfd{child, POLLIN, 0}};
+    while (captured_) {
+      if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
+      if ((waits[0].revents & (POLLIN | POLLHUP)) == 0) {
+        if (waits[1].revents != 0) break;  // It has ended, and all that it wrote was read.
+        continue;
+      }
       const ssize_t size = read(pipe_[0], part.data(), part.size());
       if (size < 0 && errno == EINTR) continue;
-      if (size <= 0) return text;
+      if (size <= 0) break;
       const size_t room = kCapturedBytesMax - text.size();
       text.append(part.data(), std::min(room, static_cast<size_t>(size)));
     }
+    return text;
   }
 
  private:
@@ -81,14 +88,10 @@ bool is_program(const std::string& path) {
 }
 
 /// It is not taken from the kernel.
-bool ends_within(pid_t pid, Duration patience) {
-  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (descriptor < 0) return true;  // An old kernel: without a limit.
-  pollfd ended{descriptor, POLLIN, 0};
+bool ends_within(int child, Duration patience) {
+  pollfd ended{child, POLLIN, 0};
   const int64_t millis = std::clamp<int64_t>(to_millis(patience), 0, INT_MAX);
-  const int events = poll(&ended, 1, static_cast<int>(millis));
-  close(descriptor);
-  return events != 0;
+  return poll(&ended, 1, static_cast<int>(millis)) != 0;
 }
 
 }  // namespace
@@ -113,9 +116,11 @@ Result<ChildOutcome> run_child(const std::string& program,
       posix_spawn(&pid, program.c_str(), streams.actions(), nullptr, words.data(), environ);
   if (error != 0) return cannot_start(program, error);
   ChildOutcome outcome;
-  outcome.overdue = patience && !ends_within(pid, *patience);
+  const int child = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  outcome.overdue = patience && !ends_within(child, *patience);
   if (outcome.overdue) (void)kill(pid, SIGKILL);
-  outcome.output = streams.read_all();
+  outcome.output = streams.read_all(child);
+  if (child >= 0) close(child);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return cannot_start(program, errno);

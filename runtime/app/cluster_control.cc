@@ -226,6 +226,12 @@ Result<std::string> ClusterControl::wish() {
 
 Result<std::string> ClusterControl::add(
     const std::function<Status(const ClusterState&)>& check_registered, Duration patience) {
+  ASSIGN_OR_RETURN(const ClusterState now, running_state());
+  // Who is only not there yet is no reason to add nobody.
+  if (const Status asked = check_registered(now);
+      !asked.ok() && asked.code() != StatusCode::kFailedPrecondition)
+    return asked.with_context("nothing was added");
+  Status registered = unavailable("it has not started");
   ASSIGN_OR_RETURN(const std::string name, wish());
   const TimePoint deadline = clock_.now() + patience;
   while (true) {
@@ -237,13 +243,13 @@ Result<std::string> ClusterControl::add(
                                      output.ok() ? tail_of(*output) : ""));
     }
     if (added != nullptr && added->running && added->address) {
-      const Status registered = check_registered(state);
+      registered = check_registered(state);
       if (registered.ok()) return name;
     }
     if (clock_.now() >= deadline) {
       return deadline_exceeded(
-          fmt::format("{} did not register within {}; it may still come (log: {})", name,
-                      format_duration(patience), directory_.log_of(name)));
+          fmt::format("{} did not register within {}: {}; it may still come (log: {})", name,
+                      format_duration(patience), registered.message(), directory_.log_of(name)));
     }
     const auto signal = signals_.wait(kPoll);
     if (signal && *signal != SignalWaiter::Signal::kChild) return aborted("interrupted");

@@ -43,7 +43,8 @@ class ClusterControl {
   /// As the supervisor left it, with what has died since.
   Result<ClusterState> status();
 
-  /// Has the supervisor start one TaskManager more, and waits until `check_registered` is ok.
+  /// Has the supervisor start one TaskManager more, and waits until `check_registered` is ok:
+  /// kFailedPrecondition while somebody has not registered; after any other error nothing is added.
   /// Returns its name. After an error it does not run, or the message says that it still may come.
   Result<std::string> add(const std::function<Status(const ClusterState&)>& check_registered,
                           Duration patience);

@@ -9,7 +9,8 @@
 namespace freshet {
 
 /// Reads a log as it grows, whole lines at a time, also behind its rotation: a file that is shorter
-/// than what was read is another one. Belongs to one thread.
+/// than what was read is another one. What was written between the last look and a rotation is not
+/// given. Belongs to one thread.
 class LogFollower {
  public:
   LogFollower(std::string path, FileSystem& files) : path_(std::move(path)), files_(files) {}

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "runtime/api/built_job.h"
 #include "runtime/api/dl_module_loader.h"
 #include "runtime/app/child_program.h"
 #include "runtime/app/process_host.h"
@@ -16,6 +17,8 @@ namespace freshet::cli {
 
 namespace {
 
+constexpr std::string_view kReturned = "returned";
+
 struct TrialOptions {
   std::string module;
   uint32_t parallelism = 1;
@@ -26,13 +29,14 @@ struct TrialOptions {
 };
 
 /// What the builder prints is printed when the job is built for good; here only a crash is told.
-void keep_output_for_crashes() {
+int keep_output_for_crashes() {
   const int report = silence_standard_streams();
   set_crash_listener([report](const CrashReport& crash) {
     std::string text = crash.summary();
     for (const std::string& frame : crash.frames) text += "\n    at " + frame;
     [[maybe_unused]] const ssize_t written = write(report, text.data(), text.size());
   });
+  return report;
 }
 
 int build_once(const TrialOptions& options) {
@@ -45,7 +49,7 @@ int build_once(const TrialOptions& options) {
   build.mode = *mode;
   for (size_t i = 0; i < options.settings.size(); i += 2)
     build.configuration[options.settings[i]] = options.settings[i + 1];
-  keep_output_for_crashes();
+  const int report = keep_output_for_crashes();
   const auto files = make_local_file_system();
   DlModuleLoader loader(*files);
   RunningCode code;
@@ -53,13 +57,13 @@ int build_once(const TrialOptions& options) {
   const std::string name = "builder";
   code.name = &name;
   const RunningCodeScope scope(&code);
-  const auto module = loader.load(options.module);
-  if (!module.ok()) return kExitFailed;
+  // Whatever else is wrong with it is said by who builds it for good.
   try {
-    (void)(*module)->build(build);
+    const auto module = loader.load(options.module);
+    if (module.ok()) (void)build_twice(**module, build);
   } catch (...) {
-    return kExitFailed;
   }
+  [[maybe_unused]] const ssize_t written = write(report, kReturned.data(), kReturned.size());
   return kExitOk;
 }
 
@@ -83,7 +87,12 @@ Status try_builder(const std::string& module, const BuildOptions& build, Duratio
         fmt::format("the function of the job in {} did not return within {} (--build-timeout)",
                     module, format_duration(patience)));
   }
-  if (!outcome.by_signal) return Status();
+  if (outcome.output == kReturned) return Status();
+  if (!outcome.by_signal) {
+    return failed_precondition(
+        fmt::format("the function of the job in {} ended its process ({}); it must return", module,
+                    outcome.how));
+  }
   return failed_precondition(fmt::format("the function of the job in {} crashed: {}", module,
                                          outcome.output.empty() ? outcome.how : outcome.output));
 }

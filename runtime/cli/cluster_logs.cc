@@ -19,6 +19,10 @@ struct LogOptions {
   std::string lines = "20";
   bool follow = false;
   bool output = false;
+
+  std::string path(const ClusterDirectory& directory, const std::string& process) const {
+    return output ? directory.output_of(process) : directory.log_of(process);
+  }
 };
 
 /// Of one process. Lines of several are told apart by its name before each.
@@ -52,9 +56,23 @@ void print_lines(const Log& log, const std::string& text, bool named) {
   std::fflush(stdout);
 }
 
+/// Those that joined the cluster later, when all are wanted.
+void add_new_processes(std::vector<Log>& logs, const LogOptions& options,
+                       const ClusterDirectory& directory, ClusterTools& tools) {
+  if (!options.processes.empty()) return;
+  const auto state = tools.control(directory).status();
+  if (!state.ok()) return;
+  for (const ClusterProcess& one : state->processes) {
+    if (std::ranges::find(logs, one.name, &Log::process) != logs.end()) continue;
+    logs.push_back({one.name, LogFollower(options.path(directory, one.name), *tools.files)});
+  }
+}
+
 /// Until somebody asks this command to end, or the cluster is stopped.
-Status follow(std::vector<Log>& logs, const ClusterDirectory& directory, ClusterTools& tools) {
+Status follow(std::vector<Log>& logs, const LogOptions& options, const ClusterDirectory& directory,
+              ClusterTools& tools) {
   while (true) {
+    add_new_processes(logs, options, directory, tools);
     for (Log& log : logs) {
       ASSIGN_OR_RETURN(const std::string text, log.follower.next());
       if (!text.empty()) print_lines(log, text, logs.size() > 1);
@@ -73,15 +91,14 @@ Status show_logs(const LogOptions& options) {
   ASSIGN_OR_RETURN(const auto processes, chosen_processes(options, state));
   std::vector<Log> logs;
   for (const std::string& name : processes) {
-    const std::string path = options.output ? directory.output_of(name) : directory.log_of(name);
-    logs.push_back({name, LogFollower(path, *tools.files)});
+    logs.push_back({name, LogFollower(options.path(directory, name), *tools.files)});
   }
   for (Log& log : logs) {
     const auto text = log.follower.tail(lines);
     if (!text.ok() && text.status().code() != StatusCode::kNotFound) return text.status();
     if (text.ok()) print_lines(log, *text, logs.size() > 1);
   }
-  return options.follow ? follow(logs, directory, tools) : Status();
+  return options.follow ? follow(logs, options, directory, tools) : Status();
 }
 
 }  // namespace

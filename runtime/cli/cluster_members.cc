@@ -42,7 +42,7 @@ Status check_registered(const ClusterState& state, const std::string& secret, co
     };
     if (&one == job_manager || !one.running) continue;
     if (std::none_of(registered.begin(), registered.end(), has_name))
-      return unavailable(one.name + " has not registered");
+      return failed_precondition(one.name + " has not registered");
   }
   return Status();
 }
@@ -98,7 +98,7 @@ Result<ClusterDirectory> ClusterName::directory() const {
 
 void add_cluster_member_commands(CLI::App& cluster, std::vector<Command>& commands) {
   auto add = std::make_shared<AddOptions>();
-  CLI::App* const add_parser = cluster.add_subcommand("add", "Start TaskManagers more");
+  CLI::App* const add_parser = cluster.add_subcommand("add", "Start more TaskManagers");
   add->cluster.add_options(*add_parser);
   add_parser->add_option("--count", add->count, "How many (default: 1)")->type_name("N");
   add_parser

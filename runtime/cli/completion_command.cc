@@ -14,7 +14,7 @@ constexpr const char* kBash = R"sh(# eval "$(freshet completion bash)"
 _freshet() {
   local word="${COMP_WORDS[COMP_CWORD]}"
   local words
-  words="$("${COMP_WORDS[0]}" complete-word -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)"
+  words="$("${COMP_WORDS[0]}" complete-word -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }
 complete -o default -F _freshet freshet
@@ -23,7 +23,7 @@ complete -o default -F _freshet freshet
 constexpr const char* kZsh = R"sh(# eval "$(freshet completion zsh)"
 _freshet() {
   local -a candidates
-  candidates=(${(f)"$(${words[1]} complete-word -- ${words[2,CURRENT-1]} 2>/dev/null)"})
+  candidates=(${(f)"$(${words[1]} complete-word -- ${words[2,CURRENT]} 2>/dev/null)"})
   compadd -a candidates
   _files
 }
@@ -43,13 +43,13 @@ const CLI::App* command_of(const CLI::App& parser, const std::vector<std::string
   return at;
 }
 
-std::vector<std::string> candidates(const CLI::App& command) {
+std::vector<std::string> candidates(const CLI::App& command, bool options) {
   std::vector<std::string> words;
   for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!one->get_group().empty()) words.push_back(one->get_name());
+    if (!options && !one->get_group().empty()) words.push_back(one->get_name());
   }
   for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty()) continue;
+    if (!options || option->get_group().empty()) continue;
     for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
     for (const std::string& name : option->get_snames()) words.push_back("-" + name);
   }
@@ -68,11 +68,12 @@ int print_script(const std::string& shell) {
 
 }  // namespace
 
-std::vector<std::string> completions(const CLI::App& parser,
-                                     const std::vector<std::string>& words) {
+std::vector<std::string> completions(const CLI::App& parser, std::vector<std::string> words) {
+  const std::string last = words.empty() ? "" : words.back();
+  if (!words.empty()) words.pop_back();
   // Behind `--` is what only the job knows.
   if (std::find(words.begin(), words.end(), "--") != words.end()) return {};
-  return candidates(*command_of(parser, words));
+  return candidates(*command_of(parser, words), last.starts_with('-'));
 }
 
 void add_completion_command(CLI::App& parser, const Invocation& invocation,

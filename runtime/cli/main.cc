@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <system_error>
 
@@ -139,12 +142,27 @@ int run_and_flush(std::vector<std::string> arguments) {
   return code == kExitOk ? kExitFailed : code;
 }
 
+std::atomic<bool> came_to_its_end = false;
+
+/// Code of users that calls exit() must not look like success.
+void fail_unless_at_the_end() {
+  if (came_to_its_end.load()) return;
+  constexpr std::string_view kWhy = "freshet: exit() was called by code of the job\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kWhy.data(), kWhy.size());
+  std::_Exit(kExitFailed);
+}
+
 }  // namespace
 
 }  // namespace freshet::cli
 
 int main(int count, char** values) {
+  std::atexit(freshet::cli::fail_unless_at_the_end);
+  std::at_quick_exit(freshet::cli::fail_unless_at_the_end);
   freshet::occupy_closed_standard_streams();
   freshet::install_crash_handler();
-  return freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));
+  const int code =
+      freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));
+  freshet::cli::came_to_its_end = true;
+  return code;
 }
