@@ -98,7 +98,7 @@ void SimRun::expect_exactly_once_or_refused() { expect_end(true); }
 
 bool SimRun::was_refused_with_the_truth(size_t job) {
   if (cluster_.submissions(job) < 2 || cluster_.job_state(job) != JobState::kFailed) return false;
-  const std::string& why = cluster_.job_cause(job).message();
+  const std::string why = cluster_.job_cause(job).message();
   if (why.find("has unfinished files of job") != why.npos) return output(job).empty();
   return why.find("exists already") != why.npos && output(job) == jobs_[job].expected;
 }
