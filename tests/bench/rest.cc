@@ -26,7 +26,7 @@ constexpr Duration kPause = 1s;  // Between two requests of one client.
 struct Options {
   uint32_t clients = 100;
   uint32_t parallelism = 500;  // Of readers and of sinks.
-  uint64_t records_per_s = 40'000'000;
+  uint64_t records_per_s = 15'000'000;
   uint32_t seconds = 20;
 };
 
@@ -34,7 +34,7 @@ struct Options {
 class BareServer {
  public:
   explicit BareServer(std::string body) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(64); };
+    server_.new_task_queue = [] { return new httplib::ThreadPool(1024); };
     server_.Get(".*", [body = std::move(body)](const httplib::Request&, httplib::Response& to) {
       to.set_content(body, "application/json");
     });
