@@ -26,7 +26,7 @@ constexpr Duration kPause = 1s;  // Between two requests of one client.
 struct Options {
   uint32_t clients = 100;
   uint32_t parallelism = 500;  // Of readers and of sinks.
-  uint64_t records_per_s = 15'000'000;
+  uint64_t records_per_s = 60'000'000;
   uint32_t seconds = 20;
 };
 
@@ -160,7 +160,7 @@ Status measure(const Options& options) {
   Load load;
   load.rest_port = ports.rest->port;
   FreshetProcess job(
-      cluster.command("run", {std::string(FRESHET_BENCH_JOBS) + "/paced_all_to_all.so", "-p",
+      cluster.command("run", {std::string(FRESHET_BENCH_JOBS) + "/paced_pairs.so", "-p",
                               std::to_string(options.parallelism), "--", "--rate",
                               std::to_string(options.records_per_s)}));
   ASSIGN_OR_RETURN(const std::string id, wait_for_job(load.rest_port));
