@@ -14,7 +14,11 @@ bool CrashLimit::on_crash(TimePoint now, const CrashReport& crash) {
 
 std::string describe_crash(const CrashReport& crash, const JobId& job, const std::string& task,
                            const std::string& task_manager) {
-  if (!crash.job) return fmt::format("{} was lost: it crashed: {}", task_manager, crash.summary());
+  if (!crash.job) {
+    return fmt::format("{} was lost: it crashed{}: {}", task_manager,
+                       crash.thread.empty() ? "" : " in its thread " + crash.thread,
+                       crash.summary());
+  }
   if (*crash.job != job) {
     return fmt::format("{} was lost: '{}' of job {} brought it down: {}", task_manager,
                        crash.code_name, crash.job->to_string(), crash.summary());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/app/port_file.h"
 #include "runtime/base/log.h"
 
 namespace freshet {
@@ -149,9 +150,9 @@ std::vector<std::string> ClusterSupervisor::arguments_of(const Member& member) c
 void ClusterSupervisor::read_address(Member& member) {
   const auto text = files_.read_all(directory_.port_file_of(member.state.name), kPortFileBytesMax);
   if (!text.ok()) return;
-  const auto address = Address::parse(text->substr(0, text->find('\n')));
-  if (!address.ok()) return;
-  member.state.address = *address;
+  const auto ports = parse_port_file(*text);
+  if (!ports.ok()) return;
+  member.state.address = ports->address;
   member.came_up = true;
 }
 

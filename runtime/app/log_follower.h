@@ -25,8 +25,6 @@ class LogFollower {
  private:
   static constexpr uint64_t kBytesAtOnceMax = 1u << 20;
 
-  Result<std::string> read(uint64_t from, uint64_t to);
-
   const std::string path_;
   FileSystem& files_;
   uint64_t offset_ = 0;  // Behind the last line that was given.

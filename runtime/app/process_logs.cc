@@ -1,8 +1,8 @@
 #include "runtime/app/process_logs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "runtime/app/file_range.h"
 
 namespace freshet {
 
@@ -59,17 +59,9 @@ Result<std::string> log_text(const std::string& log_path, const std::string& nam
   ASSIGN_OR_RETURN(const auto known, log_files(log_path, files));
   const auto file = std::ranges::find(known, name, &LogFileView::name);
   if (file == known.end()) return not_found("there is no log '" + name.substr(0, 64) + "'");
-  ASSIGN_OR_RETURN(const auto opened, files.open(directory_of(log_path) + "/" + name));
   const uint64_t begin = file->size_bytes - std::min(file->size_bytes, kLogTextBytesMax);
-  std::string text(file->size_bytes - begin, '\0');
-  size_t filled = 0;
-  while (filled < text.size()) {
-    ASSIGN_OR_RETURN(const size_t count,
-                     opened->read(begin + filled, text.data() + filled, text.size() - filled));
-    if (count == 0) break;
-    filled += count;
-  }
-  text.resize(filled);
+  ASSIGN_OR_RETURN(std::string text,
+                   read_range(files, directory_of(log_path) + "/" + name, begin, file->size_bytes));
   if (begin > 0) text.erase(0, text.find('\n') + 1);
   return text;
 }

@@ -1,5 +1,6 @@
 #include "jobmanager/crash_limit.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace freshet {
@@ -60,6 +61,9 @@ TEST(CrashTextTest, SaysWhoseItWas) {
   EXPECT_EQ(
       describe_crash(crash, kJob, "", "taskmanager-1"),
       "taskmanager-1 was lost: it crashed: SIGSEGV at address 0x0 in count(int) at job.cc:12");
+  crash.thread = "tm-io";
+  EXPECT_THAT(describe_crash(crash, kJob, "", "taskmanager-1"),
+              testing::HasSubstr("it crashed in its thread tm-io: SIGSEGV"));
   EXPECT_EQ(crash_frames_text(crash), "\n\tat count(int) at job.cc:12\n\tat main");
 }
 
