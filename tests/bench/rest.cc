@@ -159,10 +159,9 @@ Status measure(const Options& options) {
   if (!ports.rest) return internal_error("the cluster has no REST API");
   Load load;
   load.rest_port = ports.rest->port;
-  FreshetProcess job(
-      cluster.command("run", {std::string(FRESHET_BENCH_JOBS) + "/paced_pairs.so", "-p",
-                              std::to_string(options.parallelism), "--", "--rate",
-                              std::to_string(options.records_per_s)}));
+  FreshetProcess job(cluster.command("run", {std::string(FRESHET_BENCH_JOBS) + "/paced_pairs.so",
+                                             "-p", std::to_string(options.parallelism), "--",
+                                             "--rate", std::to_string(options.records_per_s)}));
   ASSIGN_OR_RETURN(const std::string id, wait_for_job(load.rest_port));
   ASSIGN_OR_RETURN(const nlohmann::json shown, get(load.rest_port, "/jobs/" + id));
   const std::string vertex = shown["vertices"][0]["id"];
