@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kLibrary = "libfreshet_http.so";
 constexpr const char* kFunction = "freshet_start_http_server";
 
-using Start = void(const Address&, size_t, RequestHandler, Result<std::unique_ptr<HttpServer>>&);
+using Start = void(const Address&, size_t, RequestHandlers, Result<std::unique_ptr<HttpServer>>&);
 
 /// Beside the library that this is in.
 std::string library_path() {
@@ -32,11 +32,11 @@ Result<Start*> load() {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const Address& bind, size_t threads_max,
-                                                      RequestHandler handler) {
+                                                      RequestHandlers handlers) {
   static const Result<Start*> start = load();
   if (!start.ok()) return start.status();
   Result<std::unique_ptr<HttpServer>> server = internal_error("not started");
-  (*start)(bind, threads_max, std::move(handler), server);
+  (*start)(bind, threads_max, std::move(handlers), server);
   return server;
 }
 

@@ -9,23 +9,21 @@
 namespace freshet::rest {
 
 /// Answers HTTP requests on threads of its own: as many as there are connections with something to
-/// do, at most `threads_max`; what comes beyond waits. One request per connection. What
-/// is too large or no HTTP is refused; a connection that says nothing is closed after a second, and
-/// one that falls silent in the middle of a request after five. (One that sends a byte now and then
-/// keeps its thread.)
+/// do, at most `threads_max`; what comes beyond waits. One request per connection. What is too
+/// large or no HTTP is refused. See HttpConnection for how long a slow client may hold a thread.
 class HttpServer {
  public:
-  static constexpr size_t kBodyBytesMax = 1u << 20;
+  static constexpr size_t kBodyBytesMax = 1u << 20;  // Unless somebody takes it in parts.
 
   /// Listens at once. What it needs is in a library of its own, libfreshet_http, beside libfreshet:
   /// loaded by the first call, so that a process without a server does without a megabyte of
-  /// foreign ones. Port 0: any. kUnavailable, naming the address, when it cannot. `handler` is
-  /// called on any thread, on several at once, and not any more after the destructor.
+  /// foreign ones. Port 0: any. kUnavailable, naming the address, when it cannot. The handlers are
+  /// not called any more after the destructor.
   static Result<std::unique_ptr<HttpServer>> start(const Address& bind, size_t threads_max,
-                                                   RequestHandler handler);
+                                                   RequestHandlers handlers);
 
-  /// Waits for the requests that are under way, but not for long: what a slow client holds lives on
-  /// until that lets go.
+  /// Waits for the requests that are under way, but not for long: then their connections are cut,
+  /// and a handler that does not return lives on until it does.
   virtual ~HttpServer() = default;
 
   virtual const Address& address() const = 0;

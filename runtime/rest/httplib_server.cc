@@ -1,55 +1,119 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <exception>
 #include <future>
-#include <mutex>
+#include <memory>
+#include <optional>
+#include <set>
 #include <shared_mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/mutex.h"
+#include "runtime/rest/http_connection.h"
 #include "runtime/rest/http_server.h"
 #include "runtime/rest/request_threads.h"
-#include "runtime/rest/rest_json.h"
 
 namespace freshet::rest {
 
 namespace {
 
-constexpr int kKeepAliveSeconds = 1;
-constexpr int kSilenceSeconds = 5;   // In the middle of a request or an answer.
 constexpr size_t kWaitingMax = 256;  // Connections without a thread, each with a descriptor.
 constexpr uint64_t kSkippedBytesMax = 64u << 20;
 constexpr auto kStopPatience = std::chrono::seconds(2);
 
 class RequestQueue final : public httplib::TaskQueue {
  public:
-  explicit RequestQueue(size_t threads_max) : threads_(threads_max, kWaitingMax) {}
-  void enqueue(std::function<void()> function) override { threads_.enqueue(std::move(function)); }
-  void shutdown() override { threads_.shut_down(); }
+  explicit RequestQueue(std::shared_ptr<RequestThreads> threads) : threads_(std::move(threads)) {}
+  void enqueue(std::function<void()> function) override { threads_->enqueue(std::move(function)); }
+  void shutdown() override { threads_->shut_down(); }
 
  private:
-  RequestThreads threads_;
+  const std::shared_ptr<RequestThreads> threads_;
 };
 
-Request request_of(const httplib::Request& from) {
-  Request request;
-  request.method = from.method == "HEAD" ? "GET" : from.method;
-  request.path = from.path;
-  for (const auto& [name, value] : from.params) request.query[name] = value;
-  return request;
+/// Of the body; 0 without. What is no number or too large for one is UINT64_MAX.
+uint64_t content_length(const httplib::Request& request) {
+  const std::string text = request.get_header_value("Content-Length");
+  if (text.empty()) return 0;
+  uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  return error == std::errc() && end == text.data() + text.size() ? length : UINT64_MAX;
 }
+
+/// Leads from a request to its connection, in a field that only clients use.
+struct ConnectionOf {
+  HttpConnection* connection;
+  bool operator()(uint64_t /*read*/, uint64_t /*of*/) const { return true; }
+};
+
+/// cpp-httplib's server, but with connections that are bounded in all that a client does, and can
+/// be cut.
+class BoundedServer final : public httplib::Server {
+ public:
+  explicit BoundedServer(size_t threads_max)
+      : threads_(std::make_shared<RequestThreads>(threads_max, kWaitingMax)),
+        clock_(make_system_clock()) {
+    new_task_queue = [this] { return new RequestQueue(threads_); };
+  }
+
+  /// By itself it lets five connect at once: others try again after a second.
+  void widen_backlog() { (void)::listen(svr_sock_, SOMAXCONN); }
+
+  /// Ends what clients say and what they are told, also of those that come later.
+  void cut_connections() {
+    const MutexLock lock(mutex_);
+    cut_ = true;
+    for (const socket_t socket : open_) ::shutdown(socket, SHUT_RDWR);
+  }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    {
+      const MutexLock lock(mutex_);
+      open_.insert(socket);
+      if (cut_) ::shutdown(socket, SHUT_RDWR);
+    }
+    HttpConnection connection(socket, *clock_, {}, [this] { return threads_->waiting() > 0; });
+    const bool answered = connection.wait_for_request() && answer_one(connection);
+    const MutexLock lock(mutex_);
+    open_.erase(socket);
+    ::close(socket);
+    return answered;
+  }
+
+  bool answer_one(HttpConnection& connection) {
+    bool closed = false;
+    const bool answered = process_request(connection, true, closed, [&](httplib::Request& request) {
+      connection.on_head_read(content_length(request));
+      request.progress = ConnectionOf{&connection};
+    });
+    connection.drain(kSkippedBytesMax);
+    return answered;
+  }
+
+  const std::shared_ptr<RequestThreads> threads_;
+  const std::unique_ptr<Clock> clock_;
+  Mutex mutex_;
+  bool cut_ GUARDED_BY(mutex_) = false;
+  std::set<socket_t> open_ GUARDED_BY(mutex_);
+};
 
 /// Of a request that never reached the API.
 std::string refusal(int status) {
   switch (status) {
     case 403:
       return "this host has another name; use its address, or localhost";
+    case 408:
+      return "the request did not come in time";
     case 411:
       return "a body needs a Content-Length, and neither chunks nor compression";
     case 413:
@@ -68,34 +132,49 @@ bool is_own_name(std::string host) {
   return host == "localhost" || host.find_first_not_of("0123456789.") == host.npos;
 }
 
-/// Of the body; 0 without. What is no number or too large for one is UINT64_MAX.
-uint64_t content_length(const httplib::Request& request) {
-  const std::string text = request.get_header_value("Content-Length");
-  if (text.empty()) return 0;
-  uint64_t length = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  return error == std::errc() && end == text.data() + text.size() ? length : UINT64_MAX;
-}
-
-/// What the API does not need to see; 0: it does.
+/// What nobody needs to see; 0: somebody does.
 int refused_at_once(const httplib::Request& request, bool only_own_names) {
   if (only_own_names && !is_own_name(request.get_header_value("Host"))) return 403;
   if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) return 411;
-  // What is not much too large is read and dropped, so that the client reads the answer.
-  return content_length(request) > kSkippedBytesMax ? 413 : 0;
+  return content_length(request) == UINT64_MAX ? 413 : 0;
+}
+
+Request request_of(const httplib::Request& from) {
+  Request request;
+  request.method = from.method == "HEAD" ? "GET" : from.method;
+  request.path = from.path;
+  for (const auto& [name, value] : from.params) request.query[name] = value;
+  request.target = from.target;
+  request.content_type = from.get_header_value("Content-Type");
+  request.authorization = from.get_header_value("Authorization");
+  request.content_length = content_length(from);
+  return request;
+}
+
+/// Of the request, as the connection gives it; an answer when there is none to be had.
+std::optional<Response> read_body(HttpConnection& connection, Request& request) {
+  if (!request.receiver && request.content_length > HttpServer::kBodyBytesMax)
+    return error_response(413, refusal(413));
+  std::array<char, 64 << 10> part;
+  for (uint64_t left = request.content_length; left > 0;) {
+    const ssize_t size = connection.read(part.data(), std::min<uint64_t>(left, part.size()));
+    if (size <= 0) return error_response(408, refusal(408));
+    left -= static_cast<uint64_t>(size);
+    const std::string_view bytes(part.data(), static_cast<size_t>(size));
+    if (!request.receiver) {
+      request.body += bytes;
+    } else if (const Status taken = request.receiver->take(bytes); !taken.ok()) {
+      return error_response(http_status_of(taken.code()), taken.message());
+    }
+  }
+  return std::nullopt;
 }
 
 /// Owned by its listener's thread, too: when that is left behind, it goes with it.
 class Listening : public std::enable_shared_from_this<Listening> {
  public:
-  Listening(size_t threads_max, bool only_own_names, RequestHandler handler)
-      : only_own_names_(only_own_names), handler_(std::move(handler)) {
-    server_.new_task_queue = [threads_max] { return new RequestQueue(threads_max); };
-    server_.set_keep_alive_timeout(kKeepAliveSeconds);
-    server_.set_keep_alive_max_count(1);
-    server_.set_read_timeout(kSilenceSeconds);
-    server_.set_write_timeout(kSilenceSeconds);
-    server_.set_payload_max_length(HttpServer::kBodyBytesMax);
+  Listening(size_t threads_max, bool only_own_names, RequestHandlers handlers)
+      : only_own_names_(only_own_names), handlers_(std::move(handlers)), server_(threads_max) {
     // By itself it would share a port that is in use.
     server_.set_socket_options([](socket_t socket) {
       const int yes = 1;
@@ -103,19 +182,13 @@ class Listening : public std::enable_shared_from_this<Listening> {
     });
     using Handled = httplib::Server::HandlerResponse;
     server_.set_pre_routing_handler([this](const auto& request, auto& response) {
-      const int refused = refused_at_once(request, only_own_names_);
-      if (refused != 0) {
-        response.status = refused;
-      } else if (content_length(request) != 0) {
-        return Handled::Unhandled;  // To be read first.
-      }
       answer(request, response);
       return Handled::Handled;
     });
-    // There are no routes, so that a request with a body comes here once that was read.
+    // What cpp-httplib itself refuses.
     server_.set_error_handler(
-        httplib::Server::HandlerWithResponse([this](const auto& request, auto& response) {
-          answer(request, response);
+        httplib::Server::HandlerWithResponse([](const auto& /*request*/, auto& to) {
+          if (to.body.empty()) write(error_response(to.status, refusal(to.status)), to);
           return Handled::Handled;
         }));
   }
@@ -125,6 +198,7 @@ class Listening : public std::enable_shared_from_this<Listening> {
                                     : (server_.bind_to_port(bind.host, bind.port) ? bind.port : -1);
     if (port <= 0)
       return unavailable("cannot listen for HTTP at " + bind.to_string() + ": is the port in use?");
+    server_.widen_backlog();
     address_ = {bind.host, static_cast<uint16_t>(port)};
     thread_ = std::thread([self = shared_from_this()] {
       self->server_.listen_after_bind();
@@ -136,17 +210,18 @@ class Listening : public std::enable_shared_from_this<Listening> {
     return Status();
   }
 
-  /// False when a connection does not let go of its thread: this must live on then.
+  /// False when a handler does not return: this must live on then.
   bool stop() {
     stopping_ = true;
     server_.stop();
-    const bool ended =
-        !thread_.joinable() || ended_future_.wait_for(kStopPatience) == std::future_status::ready;
-    {
-      std::unique_lock lock(handler_mutex_);
-      handler_ = nullptr;
-    }
     if (!thread_.joinable()) return true;
+    if (ended_future_.wait_for(kStopPatience) != std::future_status::ready)
+      server_.cut_connections();
+    const bool ended = ended_future_.wait_for(kStopPatience) == std::future_status::ready;
+    {
+      std::unique_lock lock(handlers_mutex_);
+      handlers_ = {};
+    }
     ended ? thread_.join() : thread_.detach();
     return ended;
   }
@@ -158,38 +233,60 @@ class Listening : public std::enable_shared_from_this<Listening> {
     return ended_future_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   }
 
-  /// What the handler uses may be gone once the server has ended.
-  Response handle(const Request& request) {
-    std::shared_lock lock(handler_mutex_);
-    if (handler_) return handler_(request);
-    return {503, Response().content_type, R"({"errors":["this process is ending"]})"};
+  static void write(const Response& response, httplib::Response& to) {
+    to.status = response.status;
+    to.set_content(response.body, response.content_type);
+    for (const auto& [name, value] : response.headers) to.set_header(name, value);
+  }
+
+  /// One of the handlers, or an answer when there are none any more. What they use may be gone once
+  /// the server has ended.
+  template <class Handler, class... Given>
+  std::optional<Response> call(Handler RequestHandlers::*which, const Given&... given) {
+    std::shared_lock lock(handlers_mutex_);
+    if (!handlers_.answer) return error_response(503, "this process is ending");
+    if (!(handlers_.*which)) return std::nullopt;
+    return (handlers_.*which)(given...);
+  }
+
+  std::optional<Response> open_body(Request& request) {
+    std::shared_lock lock(handlers_mutex_);
+    if (!handlers_.open_body) return std::nullopt;
+    auto receiver = handlers_.open_body(request);
+    const Status& status = receiver.status();
+    if (!status.ok()) return error_response(http_status_of(status.code()), status.message());
+    request.receiver = *std::move(receiver);
+    return std::nullopt;
+  }
+
+  Response respond(const httplib::Request& from) {
+    if (const int refused = refused_at_once(from, only_own_names_); refused != 0)
+      return error_response(refused, refusal(refused));
+    Request request = request_of(from);
+    if (auto refused = call(&RequestHandlers::admit, request)) return *std::move(refused);
+    if (request.content_length > 0) {
+      if (auto refused = open_body(request)) return *std::move(refused);
+      HttpConnection& connection = *from.progress.target<ConnectionOf>()->connection;
+      if (auto refused = read_body(connection, request)) return *std::move(refused);
+    }
+    return call(&RequestHandlers::answer, request).value();
   }
 
   void answer(const httplib::Request& request, httplib::Response& to) {
-    if (!to.body.empty()) return;  // It was answered, with an error.
     // Many ranges would make many copies of an answer.
     const_cast<httplib::Request&>(request).ranges.clear();
-    Response response;
     try {
-      if (to.status == -1 || to.status == 404) {
-        response = handle(request_of(request));
-      } else {
-        response.status = to.status;
-        response.body = Json{{"errors", {refusal(to.status)}}}.dump();
-      }
+      write(respond(request), to);
     } catch (const std::exception& error) {
       LOG_ERROR("http_request_failed", {{"path", request.path}, {"cause", error.what()}});
-      response.status = 500;
-      response.body = R"({"errors":["the request could not be answered"]})";
+      write(error_response(500, "the request could not be answered"), to);
     }
-    to.status = response.status;
-    to.set_content(response.body, response.content_type);
   }
 
   const bool only_own_names_;
-  std::shared_mutex handler_mutex_;
-  RequestHandler handler_;  // Null once the server has ended.
-  httplib::Server server_;
+  std::shared_mutex handlers_mutex_;
+  RequestHandlers handlers_;  // Empty once the server has ended.
+  BoundedServer server_;
   Address address_;
   std::atomic<bool> stopping_{false};
   std::promise<void> ended_;
@@ -202,7 +299,7 @@ class HttplibServer final : public HttpServer {
   explicit HttplibServer(std::shared_ptr<Listening> listening) : listening_(std::move(listening)) {}
   ~HttplibServer() override {
     if (listening_->stop()) return;
-    LOG_WARN("http_left_behind", {{"cause", "a connection does not let go"}});
+    LOG_WARN("http_left_behind", {{"cause", "a request is not answered in time"}});
   }
 
   const Address& address() const override { return listening_->address(); }
@@ -217,10 +314,11 @@ class HttplibServer final : public HttpServer {
 
 /// What HttpServer::start() looks for.
 extern "C" void freshet_start_http_server(
-    const freshet::Address& bind, size_t threads_max, freshet::rest::RequestHandler handler,
+    const freshet::Address& bind, size_t threads_max, freshet::rest::RequestHandlers handlers,
     freshet::Result<std::unique_ptr<freshet::rest::HttpServer>>& server) {
   using namespace freshet::rest;
-  auto listening = std::make_shared<Listening>(threads_max, bind.is_loopback(), std::move(handler));
+  auto listening =
+      std::make_shared<Listening>(threads_max, bind.is_loopback(), std::move(handlers));
   const freshet::Status status = listening->start(bind);
   if (!status.ok()) {
     server = status;

@@ -52,7 +52,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::start(
   Status last;
   for (uint32_t port = options.ports.first; port <= options.ports.last; port++) {
     auto http =
-        HttpServer::start({options.host, static_cast<uint16_t>(port)}, kThreadsMax, handler);
+        HttpServer::start({options.host, static_cast<uint16_t>(port)}, kThreadsMax, {handler});
     if (http.ok()) {
       server->http_ = std::move(http).value();
       return server;

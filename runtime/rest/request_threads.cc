@@ -1,5 +1,6 @@
 #include "runtime/rest/request_threads.h"
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -38,6 +39,12 @@ void RequestThreads::shut_down() {
 size_t RequestThreads::threads() {
   std::lock_guard lock(mutex_);
   return threads_.size();
+}
+
+size_t RequestThreads::waiting() {
+  std::lock_guard lock(mutex_);
+  const size_t free = idle_ + threads_max_ - std::min(threads_.size(), threads_max_);
+  return queue_.size() > free ? queue_.size() - free : 0;
 }
 
 void RequestThreads::work() {

@@ -26,6 +26,8 @@ class RequestThreads {
   void shut_down();
 
   size_t threads();
+  /// Those that no thread is free for, nor can be made for.
+  size_t waiting();
 
  private:
   void work();

@@ -24,27 +24,6 @@ Response respond(const Json& json, int status = 200) {
   return response;
 }
 
-Response respond_error(int status, const std::string& message) {
-  return respond(Json{{"errors", {message}}}, status);
-}
-
-int http_status_of(StatusCode code) {
-  switch (code) {
-    case StatusCode::kInvalidArgument:
-      return 400;
-    case StatusCode::kNotFound:
-      return 404;
-    case StatusCode::kFailedPrecondition:
-      return 409;
-    case StatusCode::kUnavailable:
-    case StatusCode::kDeadlineExceeded:
-    case StatusCode::kResourceExhausted:
-      return 503;
-    default:
-      return 500;
-  }
-}
-
 std::vector<std::string_view> segments_of(std::string_view path) {
   std::vector<std::string_view> segments;
   while (!path.empty()) {
@@ -152,11 +131,11 @@ Response RestApi::handle(const Request& request) const {
     if (request.method != route.method) continue;
     const Result<Response> response = (this->*route.handler)(*parameters, request);
     if (response.ok()) return *response;
-    return respond_error(http_status_of(response.status().code()), response.status().message());
+    return error_response(http_status_of(response.status().code()), response.status().message());
   }
   const std::string shown = request.path.substr(0, 256);
-  if (known) return respond_error(405, fmt::format("{} is not for {}", shown, request.method));
-  return respond_error(404, fmt::format("there is nothing at {}", shown));
+  if (known) return error_response(405, fmt::format("{} is not for {}", shown, request.method));
+  return error_response(404, fmt::format("there is nothing at {}", shown));
 }
 
 Result<JobView> RestApi::job(const Parameters& parameters) const {

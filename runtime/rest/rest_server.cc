@@ -9,9 +9,9 @@ Result<std::unique_ptr<RestServer>> RestServer::start(const Address& bind,
   std::unique_ptr<RestServer> server(new RestServer());
   ASSIGN_OR_RETURN(
       server->http_,
-      HttpServer::start(bind, kThreadsMax, [api = RestApi(queries)](const Request& request) {
-        return api.handle(request);
-      }));
+      HttpServer::start(bind, kThreadsMax, {[api = RestApi(queries)](const Request& request) {
+                          return api.handle(request);
+                        }}));
   return server;
 }
 

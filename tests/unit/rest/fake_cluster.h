@@ -105,6 +105,7 @@ class FakeCluster final : public ClusterQueries {
     return std::vector<LogFileView>{{stem + ".log", 12}, {stem + ".out", 0}};
   }
   Result<std::string> log_text(std::optional<TaskManagerId> id, const std::string& name) override {
+    if (!log.empty()) return log;
     if (name == "none.log") return not_found("there is no log 'none.log'");
     return (id ? std::to_string(id->value) : "jm") + " " + name + "\n";
   }
@@ -121,6 +122,7 @@ class FakeCluster final : public ClusterQueries {
   std::vector<TaskManagerView> task_manager_views;
   std::vector<JobId> cancelled;
   int shut_downs = 0;
+  std::string log;  // Empty: a line for each.
   Status error;
 };
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +42,19 @@ class RestServerTest : public ::testing::Test {
     EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
     return socket;
+  }
+
+  /// All that comes until the other side ends it.
+  static std::string read_all(int socket) {
+    std::string answer(64 << 10, '\0');
+    size_t size = 0;
+    for (ssize_t read = 1; read > 0 && size < answer.size(); size += static_cast<size_t>(read)) {
+      read = ::recv(socket, answer.data() + size, answer.size() - size, 0);
+      if (read <= 0) break;
+    }
+    ::close(socket);
+    answer.resize(size);
+    return answer;
   }
 
   FakeCluster cluster_;
@@ -81,16 +96,8 @@ TEST_F(RestServerTest, AnswersRequestsThatAreUnusual) {
            {"POST /jobs" + host + "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n", "411"},
            {"POST /jobs" + host + "Content-Length: 99999999999\r\n\r\n", "413"},
            {"POST /jobs" + host + "Content-Length: 5\r\n\r\nhello", "405"}}) {
-    const int socket = open_connection(request);
-    std::string answer(4096, '\0');
-    size_t size = 0;
-    for (ssize_t read = 1; read > 0 && size < answer.size(); size += read) {
-      read = ::recv(socket, answer.data() + size, answer.size() - size, 0);
-      if (read <= 0) break;
-    }
-    ::close(socket);
-    answer.resize(size);
-    EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 " + status)) << request.substr(0, 100);
+    EXPECT_THAT(read_all(open_connection(request)), testing::StartsWith("HTTP/1.1 " + status))
+        << request.substr(0, 100);
   }
   EXPECT_EQ(cluster_.cancelled.size(), 1u);
   cluster_.job_view.summary.state = JobState::kFinished;
@@ -139,6 +146,62 @@ TEST_F(RestServerTest, IdleConnectionsHoldUpNobodyForLong) {
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 200);
   for (const int socket : idle) ::close(socket);
+}
+
+/// Whoever sends a byte now and then is never silent, and never done.
+TEST_F(RestServerTest, ClientsThatSendByteByByteHoldUpNobodyForLong) {
+  for (const std::string& begin :
+       {std::string("GET /"), std::string("POST /jobs HTTP/1.1\r\nHost: localhost\r\n"
+                                          "Content-Length: 1000000\r\n\r\n")}) {
+    std::vector<int> slow;
+    for (size_t i = 0; i < RestServer::kThreadsMax; ++i) slow.push_back(open_connection(begin));
+    auto answer = std::async(std::launch::async, [this] {
+      auto client = this->client();
+      client.set_read_timeout(20);
+      const auto response = client.Get("/jobs");
+      return response ? response->status : 0;
+    });
+    while (answer.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+      for (const int socket : slow) (void)::send(socket, "a", 1, MSG_NOSIGNAL);
+    }
+    EXPECT_EQ(answer.get(), 200);
+    for (const int socket : slow) ::close(socket);
+  }
+}
+
+TEST_F(RestServerTest, ClientsThatTakeNoAnswerHoldUpNobodyForLong) {
+  cluster_.log = std::string(4 << 20, 'x');
+  std::vector<int> slow;
+  for (size_t i = 0; i < RestServer::kThreadsMax; ++i)
+    slow.push_back(open_connection("GET /jobmanager/log HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  auto client = this->client();
+  client.set_read_timeout(20);
+  const auto response = client.Get("/jobs");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  for (const int socket : slow) ::close(socket);
+}
+
+TEST_F(RestServerTest, GivesUpWhoSaysMoreThanARequest) {
+  const std::string much(HttpServer::kBodyBytesMax, 'x');
+  for (const std::string& begin :
+       {std::string("GET /"), std::string("GET / HTTP/1.1\r\nHost: localhost\r\nX: ")}) {
+    const int socket = open_connection(begin);
+    size_t sent = 0;
+    for (ssize_t part = 1; part > 0 && sent < (200u << 20); sent += static_cast<size_t>(part)) {
+      part = ::send(socket, much.data(), much.size(), MSG_NOSIGNAL);
+      if (part <= 0) break;
+    }
+    EXPECT_LT(sent, 100u << 20) << begin;
+    ::close(socket);
+  }
+}
+
+TEST_F(RestServerTest, SaysWhenABodyDidNotCome) {
+  const int socket =
+      open_connection("POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhello");
+  ::shutdown(socket, SHUT_WR);
+  EXPECT_THAT(read_all(socket), HasSubstr("the request did not come in time"));
 }
 
 TEST_F(RestServerTest, SaysWhereItCannotListen) {
