@@ -112,7 +112,10 @@ auto OperatorChain::guarded(size_t index, Call call) {
 OperatorChain::OperatorChain(const Options& options, std::map<DatasetId, RecordReceiver*> writers)
     : options_(options), writers_(std::move(writers)) {}
 
-OperatorChain::~OperatorChain() { close(); }
+OperatorChain::~OperatorChain() {
+  close();
+  for (size_t i = 0; i < members_.size(); i++) guarded(i, [&] { members_[i]->code.reset(); });
+}
 
 Status OperatorChain::make_member(size_t index) {
   const ChainedOperator& chained = options_.vertex.operators[index];

@@ -32,7 +32,7 @@ StreamTask::StreamTask(Options options, Environment environment,
 }
 
 StreamTask::~StreamTask() {
-  if (chain_) chain_->close();
+  const RunningCodeScope scope(&running_);
   release();
 }
 
@@ -152,7 +152,6 @@ bool StreamTask::take_mail() {
   const uint32_t mail = mail_.exchange(0);
   if (mail & kCancel) {
     move_to(TaskState::kCanceling);
-    if (chain_) chain_->close();
     release();
     move_to(TaskState::kCanceled);
     return false;
@@ -427,7 +426,7 @@ void StreamTask::end_when_drained() {
 }
 
 void StreamTask::reach_end_of_data() {
-  chain_->close();
+  end_code();
   TaskStateChange change;
   change.committables = std::move(committables_);
   move_to(TaskState::kEndOfData, std::move(change));
@@ -464,12 +463,26 @@ void StreamTask::end_step_outside() {
   wants_flush_.store(wants_flush, std::memory_order_relaxed);
 }
 
+/// Destructors are code of users, too, which may crash or not return: they run in a step, and what
+/// they do comes before the task's last states.
+void StreamTask::end_code() {
+  if (chain_) chain_->close();
+  count_elements();
+  for (Input& input : inputs_) {
+    input.reader.reset();  // With the records that it holds.
+    input.paced.reset();
+  }
+  chain_.reset();
+}
+
 void StreamTask::release() {
   if (released_) return;
+  if (chain_) chain_->close();
   count_elements();
   released_ = true;
   for (Input& input : inputs_) input.gate->release();
   for (Output& output : outputs_) output.partition->release();
+  end_code();
 }
 
 void StreamTask::move_to(TaskState state, TaskStateChange change) {

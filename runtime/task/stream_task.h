@@ -172,6 +172,7 @@ class StreamTask final : public RunnableTask {
   std::string failed_element() const;
   void fail_by_user(std::string what);
   bool fail_by_output();
+  void end_code();
   void release();
   void move_to(TaskState, TaskStateChange = {});
 

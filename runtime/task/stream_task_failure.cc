@@ -81,7 +81,6 @@ void StreamTask::fail(Status cause, std::string operator_name) {
     take_mail();
     return;
   }
-  if (chain_) chain_->close();
   TaskStateChange change;
   change.cause = std::move(cause);
   change.operator_name = std::move(operator_name);

@@ -45,9 +45,13 @@ class FunctionOperator final : public SourceOperator {
     std::vector<std::string> committables;
     std::function<void()> on_idle;
     std::function<void()> close;
+    std::function<void()> destroyed;
   };
 
   explicit FunctionOperator(Functions functions) : functions_(std::move(functions)) {}
+  ~FunctionOperator() override {
+    if (functions_.destroyed) functions_.destroyed();
+  }
 
   void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override;
   void process(uint32_t input, const void* record, EpochMillis timestamp) override;
