@@ -288,11 +288,13 @@ void HostedTasks::watch_steps(TimePoint due) {
     if (hosted.task == nullptr || hosted.task->blocking() || now - due > kLateTimer) continue;
     const auto lasts = hosted.watch.look(hosted.task->step_began(), now, options_.watchdog_timeout);
     if (!lasts) continue;
-    LOG_WARN("step_lasts_long", {{"job", attempt.job},
-                                 {"attempt", attempt},
-                                 {"task", hosted.title},
-                                 {"operator", hosted.task->running_operator()},
-                                 {"duration", format_duration(*lasts)}});
+    LOG_WARN(
+        "step_lasts_long",
+        {{"job", attempt.job},
+         {"attempt", attempt},
+         {"task", hosted.title},
+         {"operator", hosted.task->running_operator()},
+         {"duration", format_duration(std::chrono::floor<std::chrono::milliseconds>(*lasts))}});
   }
   schedule_watch();
 }

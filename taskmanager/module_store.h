@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "runtime/base/mailbox.h"
 #include "runtime/graph/job_module.h"
 #include "taskmanager/blob_fetch.h"
+#include "taskmanager/job_code.h"
 
 namespace freshet {
 
@@ -33,8 +35,9 @@ class ModuleStore {
   ~ModuleStore();
 
   /// `done` runs later on the mailbox' thread, or never when the store is destroyed before. A
-  /// failure is not remembered.
-  void get(const std::string& hash, Done done);
+  /// failure is not remembered. To load a module is to run code of it, in the name of the first job
+  /// that wants it.
+  void get(const std::string& hash, const JobCode& code, Done done);
 
  private:
   struct Shared;
@@ -42,6 +45,7 @@ class ModuleStore {
     std::shared_ptr<JobModule> module;
     std::shared_ptr<BlobFetch> fetch;
     std::vector<Done> waiting;
+    std::optional<JobCode> code;  // Of the first that waits.
   };
 
   void load_stored(const std::string& hash);

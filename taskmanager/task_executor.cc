@@ -220,8 +220,10 @@ Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
     return job.get();
   }
   job = std::make_shared<HostedJob>(
-      std::move(information), HostedJob::Environment{modules_, main_, environment_.io,
-                                                     environment_.files, environment_.faults});
+      std::move(information),
+      HostedJob::Environment{modules_, main_, environment_.io, environment_.files,
+                             environment_.faults, options_.cancellation_timeout,
+                             options_.watchdog_timeout, environment_.on_fatal});
   return job.get();
 }
 

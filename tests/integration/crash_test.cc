@@ -89,6 +89,60 @@ TEST_F(CrashTest, AModuleThatCrashesInAnotherRunStillHasNames) {
   }
 }
 
+/// Code of a job that does wrong where no operator runs.
+class IllBehavedCodeTest : public ::testing::Test {
+ protected:
+  IllBehavedCodeTest()
+      : cluster_(TestCluster::Options{.arguments = {"-D", "task.cancellation.timeout=1 s", "-D",
+                                                    "task.watchdog.timeout=200 ms"}}) {}
+  void SetUp() override { ASSERT_TRUE(cluster_.ok()) << cluster_.started().errors; }
+
+  std::vector<std::string> command(const std::string& how, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {test_job("ill_behaved")};
+    for (std::string& word : more) arguments.push_back(std::move(word));
+    for (const char* word : {"--", "--how"}) arguments.emplace_back(word);
+    arguments.push_back(how);
+    return cluster_.command("run", std::move(arguments));
+  }
+  uint32_t restarts() {
+    return cluster_.process("taskmanager-1").restarts + cluster_.process("taskmanager-2").restarts;
+  }
+  std::string logs() const { return cluster_.log("taskmanager-1") + cluster_.log("taskmanager-2"); }
+
+  TestCluster cluster_;
+};
+
+TEST_F(IllBehavedCodeTest, ADestructorThatCrashesIsItsOperators) {
+  const Outcome outcome = run_freshet(command("destructor"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(
+      outcome.errors,
+      AllOf(HasSubstr("operator 'ill-behaved' in "), HasSubstr(" brought down taskmanager-"),
+            HasSubstr("(not restarted: it did so 3 times within an hour)")));
+}
+
+TEST_F(IllBehavedCodeTest, WhatAJobHoldsIsDestroyedInItsName) {
+  const Outcome outcome = run_freshet(command("job-destructor"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  ASSERT_TRUE(wait_until([&] { return restarts() > 0; }, 20s));
+  EXPECT_THAT(logs(), AllOf(HasSubstr("process_crashes job=" + cluster_.jobs().front().id),
+                            HasSubstr("code=destructors")));
+}
+
+TEST_F(IllBehavedCodeTest, ABuilderThatDoesNotReturnKeepsNoSlotOfAJobThatIsCancelled) {
+  ASSERT_EQ(run_freshet(command("build-hang", {"-d", "-p", "4"})).exit_code, 0);
+  ASSERT_TRUE(
+      wait_until([&] { return logs().find("job_code_lasts_long") != std::string::npos; }, 20s))
+      << logs();
+  EXPECT_THAT(logs(), HasSubstr("code=builder"));
+  const std::string id = cluster_.jobs().front().id;
+  ASSERT_EQ(run_freshet(cluster_.command("cancel", {id})).exit_code, 0);
+  const Outcome next = run_freshet(command("nothing", {"-p", "4"}));
+  EXPECT_EQ(next.exit_code, 0) << next.errors;
+  EXPECT_THAT(logs(), HasSubstr("its code did not return within 1 s (task.cancellation.timeout): "
+                                "'builder'"));
+}
+
 /// `freshet fail` on a job that waits in the middle of its input.
 class ProvokedFailureTest : public ::testing::Test {
  protected:

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/base/running_code.h"
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/operators/permanent_failure.h"
 #include "tests/unit/task/test_job.h"
@@ -56,48 +55,6 @@ TEST(StreamTaskTest, RunsAChainAndStaysAtTheEndOfItsData) {
   EXPECT_EQ(harness.states->last().state, kFinished);
   EXPECT_TRUE(harness.output->released());
   EXPECT_TRUE(harness.gate->released());
-}
-
-/// Destructors may crash or not return: whose they are is known, and no state was told too early.
-TEST(StreamTaskTest, DestroysItsOperatorsInAStepBeforeItsLastStatesAndUnderTheirNames) {
-  for (const TaskState state : {kEndOfData, kCanceled, kFailed}) {
-    Harness* world = nullptr;
-    std::vector<std::string> destroyed;
-    const auto make = [&] {
-      FunctionOperator::Functions functions = pass_on();
-      functions.destroyed = [&] {
-        ASSERT_NE(running_code(), nullptr);
-        EXPECT_EQ(running_code()->attempt, task_test::kAttempt);
-        destroyed.push_back(*running_code()->name.load());
-        EXPECT_NE(world->states->last().state, state);
-      };
-      return functions;
-    };
-    TestJob::Options options = one(make);
-    options.operators.push_back(make);
-    Harness harness(options);
-    world = &harness;
-    harness.run();
-    if (state == kEndOfData) harness.gate->end();
-    if (state == kCanceled) harness.task->request_cancel();
-    if (state == kFailed) harness.task->request_failure(ProvokedFailure::kException);
-    harness.run();
-    EXPECT_EQ(harness.states->last().state, state);
-    EXPECT_THAT(destroyed, ElementsAre("operator-0", "operator-1"));
-  }
-}
-
-TEST(StreamTaskTest, NamesTheOperatorsOfATaskThatIsDroppedInTheMiddle) {
-  std::string destroyed;
-  {
-    Harness harness(one([&] {
-      FunctionOperator::Functions functions;
-      functions.destroyed = [&] { destroyed = *running_code()->name.load(); };
-      return functions;
-    }));
-    harness.run();
-  }
-  EXPECT_EQ(destroyed, "operator-0");
 }
 
 TEST(StreamTaskTest, TakesNothingWhileAnOutputIsFull) {
