@@ -191,6 +191,7 @@ CrashReport read(const proto::TaskManagerCrashes& from) {
   report.code_name = bounded(from.code_name());
   report.culprit = bounded(from.culprit());
   report.provoked = from.provoked();
+  if (from.has_position()) report.position = from.position();
   if (from.has_job()) report.job = read(from.job());
   if (from.has_attempt()) report.attempt = read(from.attempt());
   for (const std::string& frame : from.frames()) {

@@ -6,7 +6,10 @@ namespace freshet {
 
 bool CrashLimit::on_crash(TimePoint now, const CrashReport& crash) {
   if (crash.provoked) return false;
-  std::deque<TimePoint>& times = crashes_[crash.code_name];
+  Code code{{}, crash.code_name};
+  if (crash.attempt && crash.position)
+    code.first = std::pair(crash.attempt->subtask.vertex, *crash.position);
+  std::deque<TimePoint>& times = crashes_[std::move(code)];
   times.push_back(now);
   while (now - times.front() > kWindow) times.pop_front();
   return times.size() >= kCrashesMax;

@@ -2,7 +2,9 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/base/crash_report.h"
 #include "runtime/base/time.h"
@@ -20,7 +22,10 @@ class CrashLimit {
   bool on_crash(TimePoint now, const CrashReport&);
 
  private:
-  std::map<std::string, std::deque<TimePoint>> crashes_;  // By name of the code; within kWindow.
+  /// Operators of one name are told apart by where they are in the graph.
+  using Code = std::pair<std::optional<std::pair<VertexId, uint32_t>>, std::string>;
+
+  std::map<Code, std::deque<TimePoint>> crashes_;  // Within kWindow.
 };
 
 /// As users of job `job` read it. `task`: `count (2/4)`, or empty; `task_manager`: as JobMaster

@@ -39,6 +39,8 @@ class ModuleStore {
   /// that wants it.
   void get(const std::string& hash, const JobCode& code, Done done);
 
+  std::string path_of(const std::string& hash) const { return directory_ + "/" + hash + ".so"; }
+
  private:
   struct Shared;
   struct Entry {
@@ -52,7 +54,6 @@ class ModuleStore {
   void fetch(const std::string& hash);
   void store_and_load(const std::string& hash, std::string bytes);
   void end(const std::string& hash, Result<std::shared_ptr<JobModule>>);
-  std::string path_of(const std::string& hash) const { return directory_ + "/" + hash + ".so"; }
 
   const std::string directory_;
   const BlobFetch::Options fetch_options_;

@@ -81,7 +81,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
     end_session_if_empty();
   }
 
-  void report_crash(const CrashReport& crash, std::function<void()> done);
+  void report_crash(CrashReport crash, std::function<void()> done);
 
   /// Nothing calls back any more.
   void abandon() {
@@ -106,6 +106,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   void on_channel_loss(const AttemptId& consumer, const ChannelLoss& loss) override;
 
  private:
+  void attribute(CrashReport*) const;
   void send_state(const TaskStateChange& change);
   Status on_deploy(const proto::DeployTasks& message);
   void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
@@ -367,7 +368,23 @@ void TaskExecutor::Impl::send_released(const JobId& job, bool cleaned_up) {
   link_->send(envelope);
 }
 
-void TaskExecutor::Impl::report_crash(const CrashReport& crash, std::function<void()> done) {
+/// Threads that code of users started have no name of a job, but run the code of a module.
+void TaskExecutor::Impl::attribute(CrashReport* crash) const {
+  if (crash->job || crash->culprit_object.empty()) return;
+  std::set<JobId> candidates;
+  for (const auto* jobs : {&jobs_, &releasing_, &orphans_}) {
+    for (const auto& [id, job] : *jobs) {
+      if (modules_.path_of(job->information().module_hash) == crash->culprit_object)
+        candidates.insert(id);
+    }
+  }
+  if (candidates.size() != 1) return;  // Nobody knows which of them.
+  crash->job = *candidates.begin();
+  crash->code_name = "a thread of its own";
+}
+
+void TaskExecutor::Impl::report_crash(CrashReport crash, std::function<void()> done) {
+  attribute(&crash);
   proto::Envelope envelope;
   proto::TaskManagerCrashes* message = envelope.mutable_task_manager_crashes();
   message->set_reason(crash.reason);
@@ -375,6 +392,7 @@ void TaskExecutor::Impl::report_crash(const CrashReport& crash, std::function<vo
   if (crash.job) to_proto(*crash.job, message->mutable_job());
   if (crash.attempt) to_proto(*crash.attempt, message->mutable_attempt());
   message->set_code_name(crash.code_name);
+  if (crash.position) message->set_position(*crash.position);
   message->set_provoked(crash.provoked);
   for (const std::string& frame : crash.frames) message->add_frames(frame);
   message->set_culprit(crash.culprit);

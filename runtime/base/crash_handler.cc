@@ -65,6 +65,7 @@ struct Caught {
   bool provoked = false;
   AttemptId attempt;
   FixedText code_name;
+  int position = -1;  // Of the operator; -1: of none.
   void* frames[CrashReport::kFramesMax];
   size_t frame_count = 0;
 };
@@ -119,6 +120,9 @@ void note_running_code() {
   caught.provoked = code->provoked.load(std::memory_order_relaxed);
   const std::string* const name = code->name.load(std::memory_order_relaxed);
   if (name != nullptr) caught.code_name.set(*name);
+  for (size_t i = 0; i < code->names.size(); ++i) {
+    if (code->names[i] == name) caught.position = static_cast<int>(i);
+  }
   if (name == nullptr && code->otherwise != nullptr) caught.code_name.set(*code->otherwise);
 }
 
@@ -240,6 +244,7 @@ CrashReport make_report() {
     report.job = caught.attempt.job;
     if (caught.is_task) report.attempt = caught.attempt;
     report.code_name = caught.code_name.bytes;
+    if (caught.position >= 0) report.position = static_cast<uint32_t>(caught.position);
   }
   return report;
 }
@@ -247,13 +252,17 @@ CrashReport make_report() {
 struct Frames {
   std::vector<std::string> texts;
   std::string culprit;
+  std::string culprit_object;
 };
 
 Frames name_all() {
   Frames all;
   for (NamedFrame& frame : name_frames(caught.frames, caught.frame_count)) {
     frame.text.resize(std::min(frame.text.size(), CrashReport::kFrameBytesMax));
-    if (all.culprit.empty() && caught.sender == 0 && is_of_job(frame)) all.culprit = frame.text;
+    if (all.culprit.empty() && caught.sender == 0 && is_of_job(frame)) {
+      all.culprit = frame.text;
+      all.culprit_object = frame.object;
+    }
     all.texts.push_back(std::move(frame.text));
   }
   shorten_repetition(&all.texts);
@@ -269,6 +278,7 @@ void add_frames(CrashReport* report) {
     Frames all = frames.get();
     report->frames = std::move(all.texts);
     report->culprit = std::move(all.culprit);
+    report->culprit_object = std::move(all.culprit_object);
     return;
   }
   for (size_t i = 0; i < caught.frame_count; ++i)
@@ -372,6 +382,11 @@ void install_crash_handler() {
 void set_crash_listener(std::function<void(const CrashReport&)> call) {
   std::lock_guard lock(listener().mutex);
   listener().call = std::move(call);
+}
+
+bool has_crash_listener() {
+  std::lock_guard lock(listener().mutex);
+  return listener().call != nullptr;
 }
 
 void note_abort_reason(std::string_view reason) {

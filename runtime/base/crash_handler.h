@@ -19,6 +19,8 @@ void install_crash_handler();
 /// former listener is being called.
 void set_crash_listener(std::function<void(const CrashReport&)> listener);
 
+bool has_crash_listener();
+
 /// What abort() is about to be called for. The text is copied.
 void note_abort_reason(std::string_view reason);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,10 +19,12 @@ struct CrashReport {
   std::optional<JobId> job;          // Whose code ran; null when none did.
   std::optional<AttemptId> attempt;  // Of that job, when it was a task.
   std::string code_name;             // Operator, or `builder`.
+  std::optional<uint32_t> position;  // Of that operator among those of its task.
   bool provoked = false;             // By somebody who tries failures out.
   std::vector<std::string>
-      frames;           // `count(std::string const&) at job.cc:12`, the innermost first.
-  std::string culprit;  // The first of them that is the job's own; may be empty.
+      frames;                  // `count(std::string const&) at job.cc:12`, the innermost first.
+  std::string culprit;         // The first of them that is the job's own; may be empty.
+  std::string culprit_object;  // The path of the library that it is in.
 
   /// `SIGSEGV at address 0x10 in count(std::string const&) at job.cc:12`
   std::string summary() const { return culprit.empty() ? reason : reason + " in " + culprit; }

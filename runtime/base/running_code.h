@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "runtime/base/ids.h"
 
@@ -14,6 +15,7 @@ struct RunningCode {
   bool is_task = true;
   std::atomic<const std::string*> name{
       nullptr};  // Operator, or `builder`; outlives this. Null: none of it now.
+  std::vector<const std::string*> names;   // In the order of a task's operators; `name` is one.
   const std::string* otherwise = nullptr;  // Whose it is when `name` is null, as while decoding.
   std::atomic<bool> provoked{false};       // What comes now was asked for, as an experiment.
 };

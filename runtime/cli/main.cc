@@ -144,9 +144,14 @@ int run_and_flush(std::vector<std::string> arguments) {
 
 std::atomic<bool> came_to_its_end = false;
 
-/// Code of users that calls exit() must not look like success.
+/// Code of users that calls exit() must not look like success. Whoever listens for crashes is told
+/// whose code it was, as of any other end in the middle.
 void fail_unless_at_the_end() {
   if (came_to_its_end.load()) return;
+  if (has_crash_listener()) {
+    note_abort_reason("exit() was called");
+    std::abort();
+  }
   constexpr std::string_view kWhy = "freshet: exit() was called by code of the job\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kWhy.data(), kWhy.size());
   std::_Exit(kExitFailed);

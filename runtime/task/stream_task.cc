@@ -28,6 +28,7 @@ StreamTask::StreamTask(Options options, Environment environment,
       decisions_(std::move(decisions)),
       pace_(environment_.clock, kStepTime) {
   running_.attempt = options_.attempt;
+  for (const ChainedOperator& chained : vertex_.operators) running_.names.push_back(&chained.name);
   running_.otherwise = &vertex_.operators.front().name;
 }
 

@@ -129,6 +129,25 @@ TEST_F(IllBehavedCodeTest, WhatAJobHoldsIsDestroyedInItsName) {
                             HasSubstr("code=destructors")));
 }
 
+TEST_F(IllBehavedCodeTest, ACallOfExitIsItsOperators) {
+  const Outcome outcome = run_freshet(command("exit"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(
+      outcome.errors,
+      AllOf(HasSubstr("operator 'ill-behaved' in "), HasSubstr(" brought down taskmanager-"),
+            HasSubstr("SIGABRT: exit() was called in "),
+            HasSubstr("(not restarted: it did so 3 times within an hour)")));
+}
+
+TEST_F(IllBehavedCodeTest, AThreadOfItsOwnIsItsJobs) {
+  const Outcome outcome = run_freshet(command("thread"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("'a thread of its own' brought down taskmanager-"),
+                    HasSubstr("SIGSEGV at address 0x10 in crash()"),
+                    HasSubstr("(not restarted: it did so 3 times within an hour)")));
+}
+
 TEST_F(IllBehavedCodeTest, ABuilderThatDoesNotReturnKeepsNoSlotOfAJobThatIsCancelled) {
   ASSERT_EQ(run_freshet(command("build-hang", {"-d", "-p", "4"})).exit_code, 0);
   ASSERT_TRUE(

@@ -30,9 +30,11 @@ class CrashHandlerTest : public ::testing::Test {
     log_to_stderr(LogLevel::kInfo);
     install_crash_handler();
     set_crash_listener([](const CrashReport& report) {
-      std::fprintf(stderr, "heard: code '%s', job %s, attempt %s%s: %s\n", report.code_name.c_str(),
-                   report.job ? report.job->to_string().c_str() : "none",
-                   report.attempt ? to_string(*report.attempt).c_str() : "none",
+      const std::string position =
+          report.position ? ", operator " + std::to_string(*report.position) : "";
+      std::fprintf(stderr, "heard: code '%s', job %s, attempt %s%s%s: %s\n",
+                   report.code_name.c_str(), report.job ? report.job->to_string().c_str() : "none",
+                   report.attempt ? to_string(*report.attempt).c_str() : "none", position.c_str(),
                    report.provoked ? ", provoked" : "", report.reason.c_str());
     });
   }
@@ -77,6 +79,8 @@ void crash_in_code_of_task() {
   RunningCode code;
   code.attempt = {JobId{1, 2}, SubtaskId{VertexId{3}, 4}, 5};
   const std::string name = "my map";
+  const std::string first = name;
+  code.names = {&first, &name};
   code.name = &name;
   const RunningCodeScope scope(&code);
   write_nowhere();
@@ -109,7 +113,8 @@ TEST_F(CrashHandlerTest, SaysSignalAddressThreadAndFrames) {
 
 TEST_F(CrashHandlerTest, NamesTheCodeOfATask) {
   EXPECT_EXIT(on_thread(crash_in_code_of_task), KilledBySignal(SIGSEGV),
-              "heard: code 'my map', job 00000000000000010000000000000002, attempt 3/4#5: SIGSEGV");
+              "heard: code 'my map', job 00000000000000010000000000000002, attempt 3/4#5, operator "
+              "1: SIGSEGV");
 }
 
 TEST_F(CrashHandlerTest, NamesOtherCodeOfAJobAndWhatWasProvoked) {

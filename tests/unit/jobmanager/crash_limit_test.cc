@@ -28,6 +28,20 @@ TEST(CrashLimitTest, IsReachedByTheThirdCrashOfOneOperator) {
   EXPECT_TRUE(limit.on_crash(TimePoint(5s), crash_of("a")));
 }
 
+TEST(CrashLimitTest, TellsOperatorsOfOneNameApart) {
+  CrashLimit limit;
+  std::vector<CrashReport> crashes(3, crash_of("map"));
+  crashes[0].position = 0;
+  crashes[1].position = 1;
+  crashes[2].position = 1;
+  crashes[2].attempt->subtask.vertex = VertexId{2};
+  for (int times = 1; times < 3; ++times) {
+    for (const CrashReport& crash : crashes) EXPECT_FALSE(limit.on_crash(TimePoint(1s), crash));
+  }
+  crashes[1].attempt->subtask.index = 7;  // Another subtask of the same operator.
+  EXPECT_TRUE(limit.on_crash(TimePoint(2s), crashes[1]));
+}
+
 TEST(CrashLimitTest, ForgetsWhatWasLongAgo) {
   CrashLimit limit;
   EXPECT_FALSE(limit.on_crash(TimePoint(0h), crash_of("a")));

@@ -155,6 +155,7 @@ TEST_F(TaskExecutorTest, SaysThatItCrashesAndNothingElseAfterThat) {
   crash.reason = "SIGSEGV at address 0x0";
   crash.job = kJob;
   crash.attempt = attempt_of(1);
+  crash.position = 1;
   crash.code_name = "sum \xff";  // Whatever it is, the message arrives.
   crash.frames = {"count()", "main"};
   crash.culprit = "count()";
@@ -170,8 +171,32 @@ TEST_F(TaskExecutorTest, SaysThatItCrashesAndNothingElseAfterThat) {
   EXPECT_EQ(message.attempt().vertex(), 1u);
   EXPECT_EQ(message.frames_size(), 2);
   EXPECT_EQ(message.culprit(), "count()");
+  EXPECT_EQ(message.position(), 1u);
   settle();
   EXPECT_EQ(manager_.registrations, 1);
+}
+
+/// A thread that users started has no name of a job, but its code is that of a module.
+TEST_F(TaskExecutorTest, AttributesACrashToTheJobOfTheModule) {
+  deploy();
+  CrashReport crash;
+  crash.reason = "SIGSEGV at address 0x0";
+  crash.culprit_object = module_path();
+  main_.post("crash", [&] { executor_->report_crash(crash, [] {}); });
+  main_.run_ready();
+  const proto::TaskManagerCrashes& message = manager_.received.back().task_manager_crashes();
+  EXPECT_EQ(from_proto(message.job()), kJob);
+  EXPECT_FALSE(message.has_attempt());
+  EXPECT_EQ(message.code_name(), "a thread of its own");
+}
+
+TEST_F(TaskExecutorTest, AttributesNoCrashOfOtherCode) {
+  deploy();
+  CrashReport crash;
+  crash.culprit_object = "/state/modules/other.so";
+  main_.post("crash", [&] { executor_->report_crash(crash, [] {}); });
+  main_.run_ready();
+  EXPECT_FALSE(manager_.received.back().task_manager_crashes().has_job());
 }
 
 /// Sent on a connection that was given up; it must not take the place of a later one.
