@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "runtime/base/file_system.h"
@@ -8,9 +9,8 @@
 
 namespace freshet {
 
-/// Reads a log as it grows, whole lines at a time, also behind its rotation: a file that is shorter
-/// than what was read is another one. What was written between the last look and a rotation is not
-/// given. Belongs to one thread.
+/// Reads a log as it grows, whole lines at a time. A file that is renamed away is read to its end
+/// before the one that takes its place. Belongs to one thread.
 class LogFollower {
  public:
   LogFollower(std::string path, FileSystem& files) : path_(std::move(path)), files_(files) {}
@@ -25,9 +25,14 @@ class LogFollower {
  private:
   static constexpr uint64_t kBytesAtOnceMax = 1u << 20;
 
+  Result<std::string> read_lines();
+  Result<bool> was_replaced(uint64_t size_before);
+
   const std::string path_;
   FileSystem& files_;
-  uint64_t offset_ = 0;  // Behind the last line that was given.
+  std::unique_ptr<ReadableFile> file_;  // The one that is read, whatever it is called by now.
+  uint64_t offset_ = 0;                 // Behind the last line that was given.
+  uint64_t end_ = 0;                    // Of what was seen of the file.
 };
 
 }  // namespace freshet
