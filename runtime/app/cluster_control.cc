@@ -215,7 +215,7 @@ Result<ClusterState> ClusterControl::running_state() {
 // Of several who wish at once, each makes another directory.
 Result<std::string> ClusterControl::wish() {
   ASSIGN_OR_RETURN(const ClusterState state, running_state());
-  for (size_t number = std::max<size_t>(1, state.processes.size());; ++number) {
+  for (size_t number = 1;; ++number) {
     const std::string name = task_manager_name(number);
     if (state.find(name) != nullptr) continue;
     const Status made = files_.create_new_directory(directory_.wish_for(name));
@@ -238,6 +238,7 @@ Result<std::string> ClusterControl::add(
     ASSIGN_OR_RETURN(const ClusterState state, running_state());
     const ClusterProcess* const added = state.find(name);
     if (added != nullptr && !added->running && !added->address) {
+      static_cast<void>(files_.remove_all(directory_.wish_for(name)));  // It is forgotten.
       const auto output = files_.read_all(directory_.output_of(name), kLogBytesMax);
       return unavailable(fmt::format("{} did not start{}{}", name, output.ok() ? ":\n" : "",
                                      output.ok() ? tail_of(*output) : ""));

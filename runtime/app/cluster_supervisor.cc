@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/app/port_file.h"
 #include "runtime/base/log.h"
 
@@ -39,6 +41,7 @@ Status ClusterSupervisor::step() {
       }
     }
   }
+  forget_unwished();
   add_wished();
   for (Member& member : members_) {
     if (!status.ok() || stopping_) break;
@@ -54,15 +57,40 @@ Status ClusterSupervisor::step() {
   return status;
 }
 
+/// Numbers that somebody left free come first: whoever wishes takes the lowest one.
+std::optional<std::string> ClusterSupervisor::first_wish() {
+  size_t known = 1;  // The JobManager has no number.
+  for (size_t number = 1;; ++number) {
+    const std::string name = task_manager_name(number);
+    const bool is_last = known == members_.size();
+    if (std::any_of(members_.begin(), members_.end(),
+                    [&](const Member& member) { return member.state.name == name; })) {
+      ++known;
+    } else if (files_.info(directory_.wish_for(name)).ok()) {
+      return name;
+    } else if (is_last) {
+      return std::nullopt;
+    }
+  }
+}
+
 void ClusterSupervisor::add_wished() {
   if (stopping_ || !came_up_ || members_.size() > kTaskManagersMax) return;
-  const std::string name = task_manager_name(members_.size());
-  if (!files_.info(directory_.wish_for(name)).ok()) return;
-  LOG_INFO("task_manager_added", {{"name", name}});
+  const std::optional<std::string> name = first_wish();
+  if (!name) return;
+  LOG_INFO("task_manager_added", {{"name", *name}});
   Member& member = members_.emplace_back();
-  member.state.name = name;
+  member.state.name = *name;
   member.start_at = clock_.now();
   member.wished = true;
+}
+
+void ClusterSupervisor::forget_unwished() {
+  std::erase_if(members_, [&](const Member& member) {
+    const bool failed = member.wished && !member.came_up && !member.state.running &&
+                        !member.start_at && member.state.process.pid != 0;
+    return failed && !files_.info(directory_.wish_for(member.state.name)).ok();
+  });
 }
 
 Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {

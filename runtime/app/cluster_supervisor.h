@@ -21,7 +21,8 @@ namespace freshet {
 /// gave up by itself before it ever came up: a port in use does not mend itself. A cluster that
 /// came up once outlives what it cannot do for a while (start a process, write the state file): it
 /// tries again, later and later. TaskManagers that are wished for later join; one of them that does
-/// not come up stays dead, and the cluster goes on. Never waits: step() is called again and again.
+/// not come up is forgotten when its wish is taken back, and the cluster goes on. Never waits:
+/// step() is called again and again.
 class ClusterSupervisor {
  public:
   struct Options {
@@ -66,7 +67,10 @@ class ClusterSupervisor {
 
   bool is_job_manager(const Member& member) const { return &member == &members_.front(); }
   /// TaskManagers that were wished for, one after the other; see ClusterDirectory::wish_for().
+  std::optional<std::string> first_wish();
   void add_wished();
+  /// Those that did not come up, once whoever wished for them knows it and takes the wish back.
+  void forget_unwished();
   Status on_exit(Member&, const ProcessExit&);
   Status start_or_retry(Member&);
   Status start(Member&);

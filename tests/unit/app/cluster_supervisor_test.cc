@@ -328,6 +328,18 @@ TEST_F(ClusterSupervisorTest, OutlivesAWishedTaskManagerThatDoesNotComeUp) {
   ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-4")).ok());
   ASSERT_TRUE(supervisor_->step().ok());
   EXPECT_EQ(host_.running.size(), 4u);
+  open_ports();
+  // Whoever wished for it knows, and the next one has its name.
+  ASSERT_TRUE(files_.remove_all(directory_.wish_for("taskmanager-3")).ok());
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(written().find("taskmanager-3"), nullptr);
+  EXPECT_TRUE(written().find("taskmanager-4")->running);
+  ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-5")).ok());
+  ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-3")).ok());
+  for (int i = 0; i < 3; i++) ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(written().find("taskmanager-3")->running);
+  EXPECT_TRUE(written().find("taskmanager-5")->running);
+  EXPECT_EQ(host_.running.size(), 6u);
 }
 
 }  // namespace
