@@ -54,6 +54,10 @@ class FileSystem {
   /// Atomic. A file replaces a file at `to`, a directory an empty one; kFailedPrecondition when
   /// there is something in it.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// The same, but it need not survive a crash of the host.
+  virtual Status rename_unsynced(const std::string& from, const std::string& to) {
+    return rename(from, to);
+  }
   /// Removes a file; kNotFound when there is none.
   virtual Status remove(const std::string& path) = 0;
   /// Removes a directory with all that is in it; ok when there is none.
@@ -61,6 +65,9 @@ class FileSystem {
   /// Atomic: never removes what somebody just made in it. Ok when there is none;
   /// kFailedPrecondition when it is not empty.
   virtual Status remove_empty_directory(const std::string& path) = 0;
+  /// What may still be written where `path`, which is there, is. kFailedPrecondition when nobody
+  /// knows.
+  virtual Result<uint64_t> free_bytes(const std::string& path);
 
   /// All of a file. Bounded: kResourceExhausted above `limit_bytes`.
   Result<std::string> read_all(const std::string& path, uint64_t limit_bytes = 1ull << 30);

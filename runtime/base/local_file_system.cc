@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -173,7 +174,12 @@ class LocalFileSystem final : public FileSystem {
   }
 
   Status rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) == 0) return sync_directory_of(to);
+    RETURN_IF_ERROR(rename_unsynced(from, to));
+    return sync_directory_of(to);
+  }
+
+  Status rename_unsynced(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) == 0) return Status();
     if (errno == ENOTEMPTY || errno == EEXIST)
       return failed_precondition(to + ": directory not empty");
     return from_errno(from, errno);
@@ -196,11 +202,21 @@ class LocalFileSystem final : public FileSystem {
       return failed_precondition(path + ": directory not empty");
     return from_errno(path, errno);
   }
+
+  Result<uint64_t> free_bytes(const std::string& path) override {
+    struct statvfs about {};
+    if (::statvfs(path.c_str(), &about) != 0) return from_errno(path, errno);
+    return static_cast<uint64_t>(about.f_bavail) * about.f_frsize;
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<FileSystem> make_local_file_system() { return std::make_unique<LocalFileSystem>(); }
+
+Result<uint64_t> FileSystem::free_bytes(const std::string& path) {
+  return failed_precondition(path + ": its free space is not known");
+}
 
 Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit_bytes) {
   ASSIGN_OR_RETURN(const FileInfo file, info(path));

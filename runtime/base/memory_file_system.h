@@ -30,6 +30,7 @@ class MemoryFileSystem final : public FileSystem {
   Status remove(const std::string& path) override;
   Status remove_all(const std::string& path) override;
   Status remove_empty_directory(const std::string& path) override;
+  Result<uint64_t> free_bytes(const std::string& path) override;
 
  private:
   class Writer;

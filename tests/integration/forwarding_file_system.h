@@ -30,11 +30,15 @@ class ForwardingFileSystem : public FileSystem {
   Status rename(const std::string& from, const std::string& to) override {
     return local_->rename(from, to);
   }
+  Status rename_unsynced(const std::string& from, const std::string& to) override {
+    return local_->rename_unsynced(from, to);
+  }
   Status remove(const std::string& path) override { return local_->remove(path); }
   Status remove_all(const std::string& path) override { return local_->remove_all(path); }
   Status remove_empty_directory(const std::string& path) override {
     return local_->remove_empty_directory(path);
   }
+  Result<uint64_t> free_bytes(const std::string& path) override { return local_->free_bytes(path); }
 
  private:
   const std::unique_ptr<FileSystem> local_ = make_local_file_system();

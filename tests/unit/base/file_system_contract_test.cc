@@ -1,8 +1,16 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "runtime/base/file_system.h"
 #include "runtime/base/memory_file_system.h"
@@ -102,6 +110,21 @@ TEST_P(FileSystemContractTest, RenameReplacesAndIsSeenAtOnce) {
   EXPECT_FALSE(files_->info(root_ + "/new").ok());
 }
 
+TEST_P(FileSystemContractTest, RenamesTheSameWithoutSync) {
+  write("a", "new");
+  write("b", "old");
+  ASSERT_TRUE(files_->rename_unsynced(root_ + "/a", root_ + "/b").ok());
+  EXPECT_EQ(*files_->read_all(root_ + "/b"), "new");
+  EXPECT_EQ(files_->rename_unsynced(root_ + "/a", root_ + "/c").code(), StatusCode::kNotFound);
+}
+
+TEST_P(FileSystemContractTest, KnowsWhatIsFree) {
+  const Result<uint64_t> free = files_->free_bytes(root_);
+  ASSERT_TRUE(free.ok()) << free.status().to_string();
+  EXPECT_GT(*free, 0u);
+  EXPECT_EQ(files_->free_bytes(root_ + "/missing").status().code(), StatusCode::kNotFound);
+}
+
 TEST_P(FileSystemContractTest, RenamesADirectoryToANewOrEmptyOne) {
   ASSERT_TRUE(files_->create_directories(root_ + "/a/b").ok());
   write("a/one", "1");
@@ -153,6 +176,49 @@ TEST_P(FileSystemContractTest, WritesAtomically) {
   EXPECT_EQ(files_->list(root_)->size(), 1u);
 }
 
+std::atomic<int> interruptions{0};
+
+/// The other end of a pipe takes nothing before the writer was interrupted often.
+TEST(LocalFileSystemTest, WritesAllThoughItIsInterruptedAndWritesAreCut) {
+  char directory[] = "/tmp/freshet_fs_XXXXXX";
+  ASSERT_NE(mkdtemp(directory), nullptr);
+  const std::string path = std::string(directory) + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto files = make_local_file_system();
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarm, nullptr);  // For the thread that begins here.
+  std::string taken;
+  std::thread reader([&] {
+    const int pipe = ::open(path.c_str(), O_RDONLY);
+    char bytes[4096];
+    while (interruptions < 20) std::this_thread::yield();
+    for (ssize_t n = 1; n > 0; taken.append(bytes, static_cast<size_t>(std::max<ssize_t>(n, 0))))
+      n = ::read(pipe, bytes, sizeof bytes);
+    ::close(pipe);
+  });
+  pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
+  auto file = files->create(path);
+  ASSERT_TRUE(file.ok()) << file.status().to_string();
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) { ++interruptions; };
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  const itimerval each_millisecond{{0, 1000}, {0, 1000}};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &each_millisecond, nullptr), 0);
+  std::string bytes(1 << 20, 'x');
+  for (size_t i = 0; i < bytes.size(); i += 1000) bytes[i] = static_cast<char>(i / 1000);
+  EXPECT_TRUE((*file)->append(bytes).ok());
+  const itimerval never{};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &never, nullptr), 0);
+  EXPECT_TRUE((*file)->close().ok());
+  reader.join();
+  ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);
+  EXPECT_TRUE(taken == bytes);
+  EXPECT_TRUE(files->remove_all(directory).ok());
+}
+
 TEST(MemoryFileSystemTest, LeavesNothingOfAnAtomicWriteThatFailed) {
   MemoryFileSystem files;
   files.put("/state", "1");
@@ -169,6 +235,7 @@ TEST(MemoryFileSystemTest, FailsWhenFull) {
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE((*file)->append("12345").ok());
   EXPECT_EQ((*file)->append("678901").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(*files.free_bytes("/"), 5u);
 }
 
 INSTANTIATE_TEST_SUITE_P(
