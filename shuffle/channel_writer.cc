@@ -1,7 +1,5 @@
 #include "shuffle/channel_writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -152,20 +150,8 @@ bool ChannelWriter::is_in_block(std::string_view payload) const {
          payload.data() < block_->data() + block_->capacity();
 }
 
-/// What a codec does wrong is its own error.
-void ChannelWriter::check_size(size_t bytes) const {
-  if (shared_.fixed_record_size != 0 && bytes != shared_.fixed_record_size) [[unlikely]] {
-    throw CodecError(fmt::format("its codec wrote {} bytes, and says that each has {}", bytes,
-                                 shared_.fixed_record_size));
-  }
-  if (bytes > kRecordBytesMax) [[unlikely]] {
-    throw CodecError(
-        fmt::format("it has {} bytes; at most {} are possible", bytes, kRecordBytesMax));
-  }
-}
-
 void ChannelWriter::end_record(EpochMillis timestamp, std::string_view payload) {
-  check_size(payload.size());
+  check_record_size(payload.size(), shared_.fixed_record_size);
   start_element(timestamp, payload);
   const bool inside = !payload.empty() && is_in_block(payload);
   if (!inside || !finish_in_place(timestamp, payload)) append_copied(timestamp, payload);

@@ -104,7 +104,6 @@ class ChannelWriter {
   bool may_be_as_large(uint32_t block_bytes) const {
     return block_bytes == kSmallBlockBytes || block_bytes <= block_bytes_max();
   }
-  void check_size(size_t bytes) const;
   void open_block();
   /// From here on records are written in place, without this class.
   void open_in_place();

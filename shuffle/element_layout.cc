@@ -1,8 +1,11 @@
 #include "shuffle/element_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/base/encoding.h"
 #include "runtime/base/hash.h"
 #include "shuffle/result_partition.h"
 
@@ -21,6 +24,17 @@ std::vector<ChannelPosition> with_start(const std::vector<ChannelPosition>& posi
   std::ranges::set_union(positions, start, std::back_inserter(all), {}, &ChannelPosition::peer,
                          &ChannelPosition::peer);
   return all;
+}
+
+void check_record_size(size_t bytes, uint32_t fixed_record_size) {
+  if (fixed_record_size != 0 && bytes != fixed_record_size) [[unlikely]] {
+    throw CodecError(fmt::format("its codec wrote {} bytes, and says that each has {}", bytes,
+                                 fixed_record_size));
+  }
+  if (bytes > kRecordBytesMax) [[unlikely]] {
+    throw CodecError(
+        fmt::format("it has {} bytes; at most {} are possible", bytes, kRecordBytesMax));
+  }
 }
 
 uint64_t rolling_hash(uint64_t running, ElementKind kind, EpochMillis timestamp,

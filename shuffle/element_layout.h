@@ -10,4 +10,8 @@ namespace freshet {
 //
 //   event := u8 ElementKind, fields
 
+/// Throws CodecError when a record has not the size that all have (`fixed_record_size`, unless it
+/// is 0), or more than kRecordBytesMax: what a codec does wrong is its own error.
+void check_record_size(size_t bytes, uint32_t fixed_record_size);
+
 }  // namespace freshet

@@ -9,15 +9,6 @@
 
 namespace freshet {
 
-namespace {
-
-// As long as a disk that does not stand still needs at most: then nobody has to stand in for who
-// waits.
-constexpr auto kUsualWait = 50ms;
-constexpr auto kLookAgain = 20ms;  // Whether it is cancelled.
-
-}  // namespace
-
 FileQueue::FileQueue(Options options)
     : options_(std::move(options)), path_(options_.place.directory + "/" + options_.name) {}
 
@@ -42,9 +33,8 @@ Status FileQueue::push(std::string bytes, const std::atomic<bool>* cancelled) {
   }
   if (post) post_run();
   if (!too_much) return Status();
-  if (options_.place.run_blocking) {
-    const TimePoint begin = options_.place.executor->now();
-    wait_for_room(cancelled);
+  const TimePoint begin = options_.place.executor->now();
+  if (wait_for_room(cancelled)) {
     waited_ += options_.place.executor->now() - begin;
   } else {
     while (write_one()) {
@@ -56,17 +46,11 @@ Status FileQueue::push(std::string bytes, const std::atomic<bool>* cancelled) {
 
 bool FileQueue::has_room() { return unwritten_bytes_ <= kUnwrittenBytesMax / 2 || !status_.ok(); }
 
-void FileQueue::wait_for_room(const std::atomic<bool>* cancelled) {
-  const auto wait = [this](Duration longest) {
+bool FileQueue::wait_for_room(const std::atomic<bool>* cancelled) {
+  return options_.place.wait_for_disk(cancelled, [this](Duration longest) {
     MutexLock lock(mutex_);
     if (!has_room()) room_.wait_for(mutex_, longest);
     return has_room();
-  };
-  if (wait(kUsualWait)) return;
-  options_.place.run_blocking([&] {
-    while (!wait(kLookAgain)) {
-      if (cancelled != nullptr && cancelled->load(std::memory_order_acquire)) return;
-    }
   });
 }
 

@@ -56,7 +56,8 @@ class FileQueue final : public std::enable_shared_from_this<FileQueue> {
   const std::string& path() const { return path_; }
 
  private:
-  void wait_for_room(const std::atomic<bool>* cancelled);
+  /// False when nobody can wait.
+  bool wait_for_room(const std::atomic<bool>* cancelled);
   bool has_room() REQUIRES(mutex_);
   /// True: the caller must post run().
   bool must_post() REQUIRES(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -17,6 +18,12 @@ struct SpillPlace {
   /// task that is too far ahead of the disk. Empty: nobody can wait, because the executor has no
   /// thread of its own; then that task writes what is too much.
   std::function<void(const std::function<void()>&)> run_blocking;
+
+  /// Calls `wait(longest)`, which waits until the disk is less far behind, no longer than it is
+  /// told, and says whether it is; until it is, or `*cancelled` (may be null). False at once when
+  /// nobody can wait.
+  bool wait_for_disk(const std::atomic<bool>* cancelled,
+                     const std::function<bool(Duration longest)>& wait) const;
 };
 
 }  // namespace freshet
