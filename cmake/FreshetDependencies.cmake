@@ -19,6 +19,14 @@ add_library(freshet_httplib INTERFACE)
 target_compile_definitions(freshet_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(freshet_httplib INTERFACE "${FRESHET_HTTPLIB_LIBRARY}" Threads::Threads)
 
+# How blocks in files are made smaller.
+foreach(codec IN ITEMS lz4 zstd)
+  find_path(FRESHET_${codec}_INCLUDE ${codec}.h REQUIRED)
+  find_library(FRESHET_${codec}_LIBRARY ${codec} REQUIRED)
+  add_library(freshet_${codec} INTERFACE)
+  target_link_libraries(freshet_${codec} INTERFACE "${FRESHET_${codec}_LIBRARY}")
+endforeach()
+
 # Its variant that reads symbol and line tables itself.
 find_path(FRESHET_STACKTRACE_INCLUDE boost/stacktrace.hpp REQUIRED)
 find_library(FRESHET_STACKTRACE_LIBRARY boost_stacktrace_backtrace REQUIRED)

@@ -1,0 +1,232 @@
+#include "shuffle/file_elevator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+std::shared_ptr<PartitionReader> FileElevator::read(PartitionReader::Options options) {
+  auto reader =
+      std::make_shared<PartitionReader>(std::move(options), shared_from_this(), options_.pool);
+  {
+    MutexLock lock(mutex_);
+    reader->serial_ = next_serial_++;
+  }
+  request(reader);
+  return reader;
+}
+
+Status FileElevator::damaged(uint64_t offset, std::string_view what) const {
+  return data_loss(fmt::format("{}: {} (at offset {})", options_.path, what, offset));
+}
+
+void FileElevator::request(const Reader& reader) {
+  MutexLock lock(mutex_);
+  switch (reader->hands_) {
+    case Hands::kNone:
+      if (!reader->wants()) return;
+      break;
+    case Hands::kQueued:
+      return;
+    case Hands::kParked:
+      if (!reader->waits() && !reader->is_closed()) return;
+      parked_.erase(reader->serial_);
+      break;
+  }
+  reader->hands_ = Hands::kQueued;
+  came_.push_back(reader);
+  post_run();
+}
+
+void FileElevator::post_run() {
+  if (posted_) return;
+  posted_ = true;
+  options_.executor->post("read_partition", [self = shared_from_this()] { self->run(); });
+}
+
+void FileElevator::on_memory() {
+  MutexLock lock(mutex_);
+  if (parked_.empty()) return;
+  for (auto& [serial, reader] : parked_) {
+    reader->hands_ = Hands::kQueued;
+    came_.push_back(std::move(reader));
+  }
+  parked_.clear();
+  post_run();
+}
+
+void FileElevator::run() {
+  if (admit()) {
+    if (sweep_.empty()) sweep_.swap(next_sweep_);
+    const std::vector<Part> parts = next_run();
+    if (!parts.empty()) read_run(parts);
+    file_->rest();
+  }
+  // One of them, and then whatever else the executor has to do.
+  MutexLock lock(mutex_);
+  posted_ = false;
+  if (!sweep_.empty() || !next_sweep_.empty() || !came_.empty()) post_run();
+}
+
+bool FileElevator::admit() {
+  std::vector<Reader> came;
+  {
+    MutexLock lock(mutex_);
+    came.swap(came_);
+  }
+  if (!file_) {
+    Result<std::unique_ptr<PartitionFile>> file =
+        PartitionFile::open(*options_.files, options_.path, options_.pool);
+    if (file.ok()) {
+      file_ = std::move(file).value();
+      to_all_.store(file_->footer().to_all, std::memory_order_release);
+    } else {
+      for (Reader& reader : came) {
+        reader->fail(file.status());
+        let_go(std::move(reader));
+      }
+      return false;
+    }
+  }
+  for (Reader& reader : came) place(std::move(reader));
+  return true;
+}
+
+void FileElevator::place(Reader reader) {
+  if (!reader->wants()) return let_go(std::move(reader));
+  const Status status = advance(*reader);
+  if (!status.ok()) reader->fail(status);
+  PartitionReader::Position& position = reader->position_;
+  if (position.entries.empty()) {
+    if (status.ok()) reader->end(position.elements);
+    return let_go(std::move(reader));
+  }
+  const uint64_t offset = position.offset;
+  next_sweep_.emplace(offset, std::move(reader));
+}
+
+Status FileElevator::advance(PartitionReader& reader) {
+  PartitionReader::Position& position = reader.position_;
+  const PartitionReader::Options& options = reader.options_;
+  const PartitionFooter& footer = file_->footer();
+  if (uint64_t{options.subpartition} + options.count > footer.subpartitions) {
+    return invalid_argument(fmt::format("{}: it has {} subpartitions, {} is not among them",
+                                        options_.path, footer.subpartitions,
+                                        options.subpartition + (options.count - 1)));
+  }
+  while (position.entries.empty() && position.region < footer.regions.size()) {
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries,
+                     file_->find(position.region, options.subpartition, options.count));
+    ++position.region;
+    for (const IndexEntry& entry : entries) {
+      const bool for_all = entry.subpartition == kAllSubpartitions;
+      position.elements += uint64_t{entry.elements} * (for_all ? options.count : 1);
+      position.skips = position.skips && position.elements <= options.next_element &&
+                       (!for_all || footer.to_all);
+      if (position.skips) {
+        reader.skip(entry);
+      } else {
+        position.entries.push_back(entry);
+      }
+    }
+    if (!position.entries.empty()) position.offset = position.entries.front().offset;
+  }
+  return Status();
+}
+
+void FileElevator::let_go(Reader reader) {
+  MutexLock lock(mutex_);
+  // It may have taken something meanwhile, and asked in vain.
+  if (reader->wants()) {
+    came_.push_back(reader);
+  } else {
+    reader->hands_ = Hands::kNone;
+  }
+}
+
+void FileElevator::park(Reader reader) {
+  MutexLock lock(mutex_);
+  reader->hands_ = Hands::kParked;
+  const uint64_t serial = reader->serial_;
+  parked_[serial] = std::move(reader);
+}
+
+std::vector<FileElevator::Part> FileElevator::next_run() {
+  const bool has_memory = options_.pool->available();
+  bool parked = false;
+  std::vector<Part> parts;
+  size_t total = 0;
+  while (!sweep_.empty()) {
+    const auto first = sweep_.begin();
+    const Reader& reader = first->second;
+    const bool may_read = has_memory || reader->waits() || reader->is_closed();
+    if (!may_read && parts.empty()) {
+      park(reader);
+      parked = true;
+      sweep_.erase(first);
+      continue;
+    }
+    const bool is_behind = parts.empty() || first->first == parts.back().offset + parts.back().size;
+    const size_t most = has_memory ? ReadPool::kRunBytesMax - total : kLargeBlockBytes;
+    if (!may_read || !is_behind || most < kLargeBlockBytes) break;
+    const PartitionReader::Position& position = reader->position_;
+    const IndexEntry& entry = position.entries.front();
+    const uint64_t rest = entry.offset + entry.bytes - position.offset;
+    const uint64_t size = std::min<uint64_t>({rest, most, options_.pool->read_ahead_bytes()});
+    parts.push_back({reader, position.offset, static_cast<size_t>(size)});
+    total += parts.back().size;
+    sweep_.erase(first);
+    if (!has_memory) break;
+  }
+  if (parked) {
+    options_.pool->wait(weak_from_this());
+    if (options_.pool->available()) on_memory();  // It came back before that.
+  }
+  return parts;
+}
+
+void FileElevator::read_run(const std::vector<Part>& parts) {
+  const uint64_t begin = parts.front().offset;
+  const auto size = static_cast<size_t>(parts.back().offset + parts.back().size - begin);
+  std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
+  const Status status = file_->read(begin, scratch.get(), size);
+  for (const Part& part : parts) {
+    Status given = status;
+    if (given.ok()) given = give(part, {scratch.get() + (part.offset - begin), part.size});
+    if (!given.ok()) part.reader->fail(given);
+    place(part.reader);
+  }
+  options_.pool->give_scratch(std::move(scratch));
+}
+
+Status FileElevator::give(const Part& part, std::string_view bytes) {
+  PartitionReader::Position& position = part.reader->position_;
+  const uint32_t subpartition = position.entries.front().subpartition;
+  std::vector<PartitionReader::Stored> blocks;
+  while (bytes.size() >= kBlockHeaderBytes) {
+    const Result<BlockHeader> header = decode_block_header(bytes);
+    if (!header.ok()) return damaged(position.offset, header.status().message());
+    const auto size = static_cast<uint32_t>(kBlockHeaderBytes) + header->stored_bytes;
+    if (size > bytes.size()) break;  // The next run begins with it.
+    const BlockRef block = options_.pool->allocate(size);
+    std::memcpy(block->data(), bytes.data(), size);
+    blocks.push_back({block, size, subpartition, position.offset});
+    position.offset += size;
+    bytes.remove_prefix(size);
+  }
+  if (blocks.empty()) return damaged(position.offset, "a block goes beyond what there is of it");
+  const IndexEntry& entry = position.entries.front();
+  if (position.offset == entry.offset + entry.bytes) {
+    position.entries.pop_front();
+    if (!position.entries.empty()) position.offset = position.entries.front().offset;
+  }
+  part.reader->deliver(std::move(blocks));
+  return Status();
+}
+
+}  // namespace freshet

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/executor.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/thread_annotations.h"
+#include "shuffle/partition_file.h"
+#include "shuffle/partition_reader.h"
+
+namespace freshet {
+
+/// Reads one partition file for all who want something of it. It goes through the file in sweeps:
+/// in each one it serves every reader that wanted something when the sweep began once, by rising
+/// offset; who wants more waits for the next sweep, whatever it wants. What lies behind each other
+/// is read at once.
+///
+/// Readers that do not take hold up nobody: each may be a part of the pool ahead, and when that is
+/// empty a reader whose consumer waits gets a block all the same.
+///
+/// Owned by shared_ptr, by its readers and what the executor has still to do. Thread-safe; one
+/// lock, under which those of readers are taken.
+class FileElevator final : public ReadPool::Waiter,
+                           public std::enable_shared_from_this<FileElevator> {
+ public:
+  struct Options {
+    FileSystem* files = nullptr;
+    std::string path;
+    Executor* executor = nullptr;  // Reads the file; may block.
+    std::shared_ptr<ReadPool> pool;
+  };
+
+  explicit FileElevator(Options options) : options_(std::move(options)) {}
+
+  /// Begins at once. Also when there is no such file: the reader hears of that.
+  std::shared_ptr<PartitionReader> read(PartitionReader::Options options);
+
+  void on_memory() override;
+
+  /// What its partition is once something of it was read.
+  bool written_to_all() const { return to_all_.load(std::memory_order_acquire); }
+  Status damaged(uint64_t offset, std::string_view what) const;
+
+ private:
+  friend class PartitionReader;
+  using Reader = std::shared_ptr<PartitionReader>;
+  using Hands = PartitionReader::Hands;
+  /// What is read for one reader: the next of its bytes.
+  struct Part {
+    Reader reader;
+    uint64_t offset = 0;
+    size_t size = 0;
+  };
+
+  /// The reader may want something.
+  void request(const Reader& reader);
+
+  void run();
+  /// Takes in those that came. False when the file cannot be read.
+  bool admit();
+  /// Finds out what it wants next, and puts it into the next sweep.
+  void place(Reader reader);
+  Status advance(PartitionReader& reader);
+  /// What to read now, of readers whose parts lie behind each other.
+  std::vector<Part> next_run();
+  void park(Reader reader);
+  void read_run(const std::vector<Part>& parts);
+  Status give(const Part& part, std::string_view bytes);
+  /// Nothing is wanted of it now, unless it is.
+  void let_go(Reader reader);
+  void post_run() REQUIRES(mutex_);
+
+  const Options options_;
+
+  // Of the run under way, of which there is one at a time.
+  std::unique_ptr<PartitionFile> file_;
+  std::multimap<uint64_t, Reader> sweep_;  // By offset.
+  std::multimap<uint64_t, Reader> next_sweep_;
+  std::atomic<bool> to_all_{false};
+
+  Mutex mutex_;
+  uint64_t next_serial_ GUARDED_BY(mutex_) = 0;
+  std::vector<Reader> came_ GUARDED_BY(mutex_);
+  std::map<uint64_t, Reader> parked_ GUARDED_BY(mutex_);  // By serial; for want of memory.
+  bool posted_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace freshet

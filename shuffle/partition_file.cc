@@ -1,0 +1,136 @@
+#include "shuffle/partition_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+bool is_partition_lost(const Status& status) {
+  return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kDataLoss;
+}
+
+Result<std::unique_ptr<PartitionFile>> PartitionFile::open(FileSystem& files, std::string path,
+                                                           std::shared_ptr<ReadPool> pool) {
+  std::unique_ptr<PartitionFile> file(new PartitionFile(files, std::move(path), std::move(pool)));
+  RETURN_IF_ERROR(file->read_footer());
+  file->rest();
+  return file;
+}
+
+PartitionFile::~PartitionFile() {
+  if (kept_) pool_->forget_file();
+}
+
+Status PartitionFile::damaged(uint64_t offset, std::string_view what) const {
+  return data_loss(fmt::format("{}: {} (at offset {})", path_, what, offset));
+}
+
+Status PartitionFile::unless_lost(uint64_t offset, const Status& status) const {
+  const bool is_said = is_partition_lost(status) || status.code() == StatusCode::kResourceExhausted;
+  return is_said ? status : damaged(offset, status.message());
+}
+
+Status PartitionFile::read(uint64_t offset, char* to, size_t size) {
+  if (!file_) {
+    Result<std::unique_ptr<ReadableFile>> file = files_.open(path_);
+    if (!file.ok()) return unless_lost(offset, file.status());
+    file_ = std::move(file).value();
+  }
+  const Result<size_t> got = file_->read(offset, to, size);
+  // Whatever is the matter with the disk: it will not be better the next time.
+  if (!got.ok()) return damaged(offset, got.status().message());
+  if (*got == size) return Status();
+  return damaged(offset + *got, fmt::format("{} bytes are missing", size - *got));
+}
+
+void PartitionFile::rest() {
+  if (!file_ || kept_) return;
+  kept_ = pool_->keep_file();
+  if (!kept_) file_ = nullptr;
+}
+
+Status PartitionFile::read_footer() {
+  const Result<FileInfo> info = files_.info(path_);
+  if (!info.ok()) return unless_lost(0, info.status());
+  const uint64_t size = info->size_bytes;
+  if (size < kTailBytes) return damaged(size, "it is shorter than a footer");
+  char tail[kTailBytes];
+  RETURN_IF_ERROR(read(size - kTailBytes, tail, kTailBytes));
+  const Result<uint64_t> offset = decode_footer_offset({tail, kTailBytes}, size);
+  if (!offset.ok()) return damaged(size - kTailBytes, offset.status().message());
+  std::string bytes(size - *offset, '\0');
+  RETURN_IF_ERROR(read(*offset, bytes.data(), bytes.size()));
+  Result<PartitionFooter> footer = decode_footer(bytes, size);
+  if (!footer.ok()) return damaged(*offset, footer.status().message());
+  footer_ = std::move(footer).value();
+  return Status();
+}
+
+Result<std::vector<IndexEntry>> PartitionFile::page(uint32_t region, uint32_t index) {
+  const auto kept = pages_.find({region, index});
+  if (kept != pages_.end()) return kept->second;
+  const RegionRecord& record = footer_.regions[region];
+  const uint32_t entries = std::min(kPageEntriesMax, record.entries - index * kPageEntriesMax);
+  std::string bytes(kPageHeaderBytes + entries * kIndexEntryBytes, '\0');
+  const uint64_t offset = record.index + uint64_t{index} * kPageBytesMax;
+  RETURN_IF_ERROR(read(offset, bytes.data(), bytes.size()));
+  Result<std::vector<IndexEntry>> page = decode_index_page(region, bytes);
+  if (!page.ok()) return damaged(offset, page.status().message());
+  if (kept_bytes_ + bytes.size() <= kIndexBytesKept) {
+    kept_bytes_ += bytes.size();
+    pages_[{region, index}] = *page;
+  }
+  return page;
+}
+
+Result<uint32_t> PartitionFile::find_page(uint32_t region, uint32_t pages, uint32_t subpartition) {
+  uint32_t low = 0;
+  uint32_t high = pages;  // Pages from there on begin behind it.
+  while (high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries, page(region, middle));
+    (entries.front().subpartition <= subpartition ? low : high) = middle;
+  }
+  return low;
+}
+
+Status PartitionFile::check_entry(const RegionRecord& region, const IndexEntry& entry) const {
+  const bool is_possible = entry.bytes > 0 && entry.offset >= region.begin &&
+                           entry.offset <= region.index &&
+                           entry.bytes <= region.index - entry.offset;
+  return is_possible ? Status() : damaged(region.index, "an entry of the index names other bytes");
+}
+
+Result<std::vector<IndexEntry>> PartitionFile::find(uint32_t region, uint32_t first,
+                                                    uint32_t count) {
+  CHECK(region < footer_.regions.size() && count > 0);
+  const RegionRecord& record = footer_.regions[region];
+  const uint32_t pages = (record.entries + kPageEntriesMax - 1) / kPageEntriesMax;
+  std::vector<IndexEntry> found;
+  if (record.for_all != 0) {
+    ASSIGN_OR_RETURN(found, page(region, 0));
+    if (found.size() != 1 || found[0].subpartition != kAllSubpartitions)
+      return damaged(record.index, "what is for all is not");
+    RETURN_IF_ERROR(check_entry(record, found[0]));
+    return found;
+  }
+  ASSIGN_OR_RETURN(uint32_t at, find_page(region, pages, first));
+  for (bool more = true; more && at < pages; ++at) {
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries, page(region, at));
+    for (const IndexEntry& entry : entries) {
+      if (entry.subpartition < first) continue;
+      more = entry.subpartition - first < count;
+      if (!more) break;
+      RETURN_IF_ERROR(check_entry(record, entry));
+      found.push_back(entry);
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const IndexEntry& a, const IndexEntry& b) { return a.offset < b.offset; });
+  return found;
+}
+
+}  // namespace freshet

@@ -1,0 +1,114 @@
+#include "shuffle/partition_store.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+namespace {
+
+Status missing(const PartitionKey& key) {
+  return not_found(
+      fmt::format("the partition of producer {}, attempt {}, of dataset {} is not here",
+                  key.producer, key.attempt, key.dataset.value));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PartitionStore>> PartitionStore::create(Options options) {
+  RETURN_IF_ERROR(options.place.files->remove_all(options.place.directory)
+                      .with_context("directory of partitions"));
+  RETURN_IF_ERROR(options.place.files->create_directories(options.place.directory)
+                      .with_context("directory of partitions"));
+  return std::unique_ptr<PartitionStore>(new PartitionStore(std::move(options)));
+}
+
+PartitionStore::PartitionStore(Options options)
+    : options_(std::move(options)), pool_(ReadPool::create(options_.read_bytes)) {}
+
+SpillPlace PartitionStore::place_of(const JobId& job) const {
+  SpillPlace place = options_.place;
+  place.directory += "/" + job.to_string();
+  return place;
+}
+
+std::string PartitionStore::file_name(const PartitionKey& key) {
+  return fmt::format("{}-{}-{}.partition", key.dataset.value, key.producer, key.attempt);
+}
+
+Status PartitionStore::publish(const PartitionKey& key, const PublishedPartition& partition) {
+  MutexLock lock(mutex_);
+  if (entries_.try_emplace(key, Entry{partition, {}}).second) return Status();
+  return already_exists(fmt::format("{} is published already", partition.path));
+}
+
+Result<PublishedPartition> PartitionStore::find(const PartitionKey& key) const {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return missing(key);
+  return found->second.partition;
+}
+
+Result<std::shared_ptr<PartitionReader>> PartitionStore::read(const PartitionKey& key,
+                                                              PartitionReader::Options options) {
+  std::shared_ptr<FileElevator> elevator;
+  {
+    MutexLock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return missing(key);
+    Entry& entry = found->second;
+    elevator = entry.elevator.lock();
+    if (!elevator) {
+      elevator = std::make_shared<FileElevator>(FileElevator::Options{
+          options_.place.files, entry.partition.path, options_.place.executor, pool_});
+      entry.elevator = elevator;
+    }
+  }
+  return elevator->read(std::move(options));
+}
+
+void PartitionStore::release(const PartitionKey& key) {
+  std::string path;
+  {
+    MutexLock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return;
+    path = found->second.partition.path;
+    entries_.erase(found);
+  }
+  options_.place.executor->post("partition_released", [files = options_.place.files, path] {
+    const Status status = files->remove(path);
+    if (!status.ok() && status.code() != StatusCode::kNotFound)
+      LOG_WARN("partition_file_not_removed", {{"path", path}, {"cause", status}});
+  });
+}
+
+void PartitionStore::release_job(const JobId& job) {
+  {
+    MutexLock lock(mutex_);
+    auto at = entries_.lower_bound(PartitionKey{job, {}, 0, 0});
+    while (at != entries_.end() && at->first.job == job) at = entries_.erase(at);
+  }
+  const SpillPlace place = place_of(job);
+  place.executor->post("partitions_released", [files = place.files, path = place.directory] {
+    const Status status = files->remove_all(path);
+    if (!status.ok()) LOG_WARN("partitions_not_removed", {{"path", path}, {"cause", status}});
+  });
+}
+
+size_t PartitionStore::partition_count() const {
+  MutexLock lock(mutex_);
+  return entries_.size();
+}
+
+uint64_t PartitionStore::file_bytes() const {
+  MutexLock lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [key, entry] : entries_) bytes += entry.partition.file_bytes;
+  return bytes;
+}
+
+}  // namespace freshet

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "runtime/base/ids.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/thread_annotations.h"
+#include "shuffle/blocking_partition.h"
+#include "shuffle/file_elevator.h"
+#include "shuffle/read_pool.h"
+
+namespace freshet {
+
+/// One attempt's partition.
+struct PartitionKey {
+  JobId job;
+  DatasetId dataset;
+  uint32_t producer = 0;
+  AttemptNumber attempt = 0;
+  auto operator<=>(const PartitionKey&) const = default;
+};
+
+/// The partition files of one process: where they are written, which are published, who reads them.
+/// They are read as often as anybody likes until they are released; two attempts of one producer do
+/// not know of each other. The files of a job are in a directory of its own.
+///
+/// Thread-safe, one lock, under which nothing is called. Files are removed by the executor.
+class PartitionStore {
+ public:
+  struct Options {
+    // The directory belongs to this store alone.
+    SpillPlace place;
+    uint64_t read_bytes = 32u << 20;  // Of the ReadPool.
+  };
+
+  /// Removes what a process left that was killed.
+  static Result<std::unique_ptr<PartitionStore>> create(Options options);
+
+  /// Where a job's partitions are written, and under which name.
+  SpillPlace place_of(const JobId& job) const;
+  static std::string file_name(const PartitionKey& key);
+
+  /// It can be read from now on. kAlreadyExists when it is there.
+  Status publish(const PartitionKey& key, const PublishedPartition& partition);
+
+  /// kNotFound when it was never published here, or is released.
+  Result<PublishedPartition> find(const PartitionKey& key) const;
+  Result<std::shared_ptr<PartitionReader>> read(const PartitionKey& key,
+                                                PartitionReader::Options options);
+
+  /// Removes it. Who reads it reads on, or hears kNotFound. Nothing when it is not there.
+  void release(const PartitionKey& key);
+  /// The same of all that the job has, with what was not published: when its tasks have ended.
+  void release_job(const JobId& job);
+
+  size_t partition_count() const;
+  uint64_t file_bytes() const;  // Of all that are published.
+  const std::shared_ptr<ReadPool>& read_pool() const { return pool_; }
+
+ private:
+  struct Entry {
+    PublishedPartition partition;
+    std::weak_ptr<FileElevator> elevator;  // While somebody reads it.
+  };
+
+  explicit PartitionStore(Options options);
+
+  const Options options_;
+  const std::shared_ptr<ReadPool> pool_;
+  mutable Mutex mutex_;
+  std::map<PartitionKey, Entry> entries_ GUARDED_BY(mutex_);
+};
+
+}  // namespace freshet

@@ -1,0 +1,171 @@
+// Blocking partitions with a thread for the disk and one for each consumer.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "runtime/base/memory_file_system.h"
+#include "runtime/base/random.h"
+#include "runtime/base/thread_executor.h"
+#include "shuffle/blocking_partition.h"
+#include "shuffle/partition_store.h"
+
+namespace freshet {
+namespace {
+
+/// What a task waits with.
+class Bell {
+ public:
+  void ring() {
+    std::lock_guard lock(mutex_);
+    rung_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return rung_; });
+    rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+class BlockingThreadsTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kSubpartitions = 16;
+  static constexpr uint64_t kRecords = 200'000;
+
+  BlockingThreadsTest() {
+    const auto wait = [](const std::function<void()>& function) { function(); };
+    auto store =
+        PartitionStore::create({SpillPlace{&files_, "/partitions", &disk_, wait}, 64 << 10});
+    EXPECT_TRUE(store.ok());
+    store_ = std::move(store).value();
+  }
+  ~BlockingThreadsTest() override {
+    disk_.stop();
+    EXPECT_EQ(store_->read_pool()->held_bytes(), 0u);
+    EXPECT_EQ(pool_->free_bytes(), pool_->total_bytes());
+  }
+
+  PartitionKey key() const { return {{1, 2}, DatasetId{7}, 0, 0}; }
+
+  std::unique_ptr<BlockingPartition> make_partition(std::shared_ptr<Bell> bell) {
+    ResultPartition::Options options;
+    options.job = key().job;
+    options.subpartitions = kSubpartitions;
+    options.fixed_record_size = 8;
+    options.wake = [bell] { bell->ring(); };
+    BlockingPartition::Context context;
+    context.pool = pool_;
+    context.claim = {RegionBuffer::kLeastBytes, 0};
+    context.place = store_->place_of(key().job);
+    context.file_name = PartitionStore::file_name(key());
+    return std::make_unique<BlockingPartition>(options, context);
+  }
+
+  /// Numbers, each to the subpartition that it names.
+  void write() {
+    const auto bell = std::make_shared<Bell>();
+    const auto partition = make_partition(bell);
+    for (uint64_t i = 0; i < kRecords; ++i)
+      partition->write_plain(static_cast<uint32_t>(i % kSubpartitions), kNoTimestamp, i);
+    partition->end_of_data();
+    while (!partition->published()) bell->wait();
+    const auto published = *partition->published();
+    ASSERT_TRUE(published.ok()) << published.status().to_string();
+    ASSERT_TRUE(store_->publish(key(), *published).ok());
+    partition->release();
+  }
+
+  /// Takes the numbers of one subpartition; all of them, or at most so many.
+  uint64_t read(uint32_t subpartition, uint64_t records_max) {
+    const auto bell = std::make_shared<Bell>();
+    PartitionReader::Options options;
+    options.subpartition = subpartition;
+    options.fixed_record_size = 8;
+    options.wake = [bell] { bell->ring(); };
+    const auto reader = store_->read(key(), options);
+    EXPECT_TRUE(reader.ok());
+    uint64_t records = 0;
+    while (records < records_max) {
+      const auto taken = (*reader)->take();
+      EXPECT_TRUE(taken.ok()) << taken.status().to_string();
+      if (!taken.ok() || (*reader)->ended()) {
+        records += taken.ok() && *taken ? (*taken)->buffer.elements_started : 0;
+        break;
+      }
+      if (!*taken) {
+        bell->wait();
+        continue;
+      }
+      records += (*taken)->buffer.elements_started;
+    }
+    PartitionReader::close(*reader);
+    return records;
+  }
+
+  std::shared_ptr<Clock> clock_ = make_system_clock();
+  MemoryFileSystem files_;
+  ThreadExecutor disk_{"disk", *clock_};
+  std::shared_ptr<SegmentPool> pool_ = std::make_shared<SegmentPool>(4u << 20);
+  std::unique_ptr<PartitionStore> store_;
+};
+
+TEST_F(BlockingThreadsTest, ManyConsumersReadAtOnce) {
+  write();
+  std::atomic<uint64_t> records{0};
+  {
+    std::vector<std::unique_ptr<ThreadExecutor>> threads;
+    for (uint32_t i = 0; i < kSubpartitions; ++i) {
+      threads.push_back(std::make_unique<ThreadExecutor>("consumer", *clock_));
+      threads.back()->post("read", [this, i, &records] { records += read(i, UINT64_MAX); });
+    }
+    for (const auto& thread : threads) thread->stop();
+  }
+  EXPECT_EQ(records, kRecords);
+}
+
+TEST_F(BlockingThreadsTest, ConsumersComeAndGoWhileOthersRead) {
+  write();
+  std::atomic<uint64_t> whole{0};
+  {
+    std::vector<std::unique_ptr<ThreadExecutor>> threads;
+    for (uint32_t i = 0; i < 8; ++i) {
+      threads.push_back(std::make_unique<ThreadExecutor>("consumer", *clock_));
+      threads.back()->post("read", [this, i, &whole] {
+        auto random = make_seeded_random(i);
+        for (int round = 0; round < 50; ++round) {
+          const auto from = static_cast<uint32_t>(random->below(kSubpartitions));
+          if (random->one_in(3)) {
+            whole += read(from, UINT64_MAX) == kRecords / kSubpartitions ? 0 : 1;
+          } else {
+            (void)read(from, random->below(5'000));
+          }
+        }
+      });
+    }
+    for (const auto& thread : threads) thread->stop();
+  }
+  EXPECT_EQ(whole, 0u);
+}
+
+TEST_F(BlockingThreadsTest, IsReleasedWhileTheDiskWrites) {
+  for (uint64_t records = 1; records < kRecords; records *= 3) {
+    const auto bell = std::make_shared<Bell>();
+    const auto partition = make_partition(bell);
+    for (uint64_t i = 0; i < records; ++i)
+      partition->write_plain(static_cast<uint32_t>(i % kSubpartitions), kNoTimestamp, i);
+    if (records % 2 == 0) partition->end_of_data();
+    partition->release();
+  }
+  store_->release_job(key().job);
+}
+
+}  // namespace
+}  // namespace freshet

@@ -1,0 +1,203 @@
+#include "shuffle/file_elevator.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/shuffle/blocking_rig.h"
+
+namespace freshet::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+class FileElevatorTest : public BlockingRig {
+ protected:
+  /// Regions of about `region_bytes` in all subpartitions.
+  void write_regions(const Settings& settings, uint64_t bytes) {
+    const auto partition = make_partition(settings);
+    const Written element{{}, kNoTimestamp, std::string(90, 'x')};
+    for (uint64_t i = 0; i * 91 < bytes; ++i)
+      write(*partition, static_cast<uint32_t>(i % settings.subpartitions), element);
+    const auto published = publish(*partition, settings);
+    ASSERT_TRUE(published.ok());
+    file_bytes_ = published->file_bytes;
+    partition->release();
+  }
+
+  void record_reads() {
+    files_.on_read = [this](uint64_t offset, size_t size) {
+      reads_.emplace_back(offset, size);
+      return Status();
+    };
+  }
+
+  /// Takes all that there is now; how many.
+  int take_ready(PartitionReader& reader) {
+    int buffers = 0;
+    while (true) {
+      const auto taken = reader.take();
+      EXPECT_TRUE(taken.ok()) << taken.status().to_string();
+      if (!taken.ok() || !*taken) return buffers;
+      ++buffers;
+    }
+  }
+
+  uint64_t file_bytes_ = 0;
+  std::vector<std::pair<uint64_t, size_t>> reads_;
+};
+
+TEST_F(FileElevatorTest, ReadsAWholeFileForAllItsReadersFromItsBeginningToItsEnd) {
+  const Settings settings{.subpartitions = 100, .codec = BlockCodec::kNone};
+  write_regions(settings, 4u << 20);
+  std::vector<std::shared_ptr<PartitionReader>> readers;
+  for (uint32_t i = 0; i < settings.subpartitions; ++i)
+    readers.push_back(reader(settings, (i * 37) % settings.subpartitions));
+  record_reads();
+  size_t ended = 0;
+  while (ended < readers.size()) {
+    disk_.run_ready();
+    ended = 0;
+    for (const auto& reader : readers) {
+      take_ready(*reader);
+      ended += reader->ended() ? 1 : 0;
+    }
+  }
+  // Pages of the index and the footer beside the blocks, each once; what is adjacent at once.
+  uint64_t bytes = 0;
+  uint64_t at = 0;
+  size_t back = 0;
+  for (const auto& [offset, size] : reads_) {
+    bytes += size;
+    if (size > kPageBytesMax) {
+      back += offset < at ? 1 : 0;
+      at = offset;
+    }
+  }
+  EXPECT_EQ(back, 0u);
+  EXPECT_LE(bytes, file_bytes_ + kTailBytes);
+  EXPECT_LE(reads_.size(), 100u);
+  for (const auto& reader : readers) PartitionReader::close(reader);
+}
+
+TEST_F(FileElevatorTest, ServesEachReaderOnceInASweepByRisingOffset) {
+  // One region, in which all that is for one is behind all that is for the one before it.
+  const Settings settings{.subpartitions = 6, .codec = BlockCodec::kNone, .memory_bytes = 3u << 20};
+  write_regions(settings, 2u << 20);
+  std::vector<uint64_t> offsets;
+  files_.on_read = [&](uint64_t offset, size_t size) {
+    if (size >= kLargeBlockBytes) offsets.push_back(offset);
+    return Status();
+  };
+  std::vector<std::shared_ptr<PartitionReader>> readers;
+  for (const uint32_t subpartition : {3u, 1u, 5u})
+    readers.push_back(reader(settings, subpartition));
+  // All of them want more all the time.
+  while (disk_.run_one()) {
+    for (const auto& reader : readers) take_ready(*reader);
+  }
+  ASSERT_GT(offsets.size(), 6u);
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    // Each third read begins a sweep.
+    EXPECT_EQ(offsets[i] < offsets[i - 1], i % 3 == 0) << i;
+  }
+  for (const auto& reader : readers) {
+    EXPECT_TRUE(reader->ended());
+    PartitionReader::close(reader);
+  }
+}
+
+TEST_F(FileElevatorTest, AReaderThatDoesNotTakeHoldsUpNobody) {
+  restart(64u << 10);
+  const Settings settings{.subpartitions = 20, .codec = BlockCodec::kNone};
+  write_regions(settings, 8u << 20);
+  std::vector<std::shared_ptr<PartitionReader>> idle;
+  for (uint32_t i = 0; i < 19; ++i) idle.push_back(reader(settings, i));
+  disk_.run_ready();
+  // They have what there is of the pool.
+  EXPECT_FALSE(store_->read_pool()->available());
+  const auto all = read_all(settings, 19);
+  ASSERT_TRUE(all.ok()) << all.status().to_string();
+  EXPECT_GT(all->size(), 4'000u);
+  EXPECT_LE(store_->read_pool()->held_bytes(), (64u << 10) + ReadPool::kRunBytesMax + (64u << 10));
+  // And then they go on where they were.
+  for (const auto& reader : idle) {
+    while (true) {
+      const auto taken = take(*reader);
+      ASSERT_TRUE(taken.ok()) << taken.status().to_string();
+      if (!*taken) break;
+    }
+    PartitionReader::close(reader);
+  }
+}
+
+/// Consumers that write a partition each before they take the next buffer of their input, all with
+/// the least memory there can be.
+TEST_F(FileElevatorTest, AChainOfPartitionsGoesThroughWithTheLeastMemory) {
+  restart(kLargeBlockBytes);
+  const Settings first{.subpartitions = 3, .producer = 0};
+  write_regions(first, 2u << 20);
+  // All stages have readers of all that is before them, which hold what they can.
+  std::vector<std::shared_ptr<PartitionReader>> held;
+  for (uint32_t stage = 1; stage <= 3; ++stage) {
+    const Settings before{.subpartitions = 3, .producer = stage - 1};
+    const Settings after{.subpartitions = 3, .producer = stage};
+    held.push_back(reader(before, 1));
+    held.push_back(reader(before, 2));
+    disk_.run_ready();
+    const auto input = read_all(before, 0);
+    ASSERT_TRUE(input.ok()) << input.status().to_string();
+    const auto partition = make_partition(after);
+    for (uint32_t i = 0; i < 3 * input->size(); ++i) write(*partition, i % 3, (*input)[i / 3]);
+    ASSERT_TRUE(publish(*partition, after).ok());
+    partition->release();
+    const auto output = read_all(after, 2);
+    ASSERT_TRUE(output.ok());
+    EXPECT_EQ(output->size(), input->size());
+  }
+  for (const auto& reader : held) PartitionReader::close(reader);
+}
+
+TEST_F(FileElevatorTest, ClosingReadersAtAnyTimeLeavesNothing) {
+  const Settings settings{.subpartitions = 5};
+  write_regions(settings, 3u << 20);
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    auto random = make_seeded_random(seed);
+    std::vector<std::shared_ptr<PartitionReader>> readers;
+    for (uint32_t i = 0; i < 5; ++i) readers.push_back(reader(settings, i));
+    for (uint64_t steps = random->below(60); steps > 0; --steps) {
+      if (random->one_in(2)) disk_.run_one();
+      ASSERT_TRUE(readers[random->below(5)]->take().ok());
+    }
+    for (const auto& reader : readers) PartitionReader::close(reader);
+    readers.clear();
+    disk_.run_ready();
+    ASSERT_EQ(store_->read_pool()->held_bytes(), 0u);
+  }
+}
+
+TEST_F(FileElevatorTest, ManyFilesAreReadWithFewOfThemOpen) {
+  const uint32_t files = ReadPool::kFilesKeptMax + 50;
+  Settings settings;
+  std::vector<std::shared_ptr<PartitionReader>> readers;
+  for (settings.producer = 0; settings.producer < files; ++settings.producer) {
+    const auto partition = make_partition(settings);
+    write(*partition, 0, {{}, kNoTimestamp, std::to_string(settings.producer)});
+    ASSERT_TRUE(publish(*partition, settings).ok());
+    partition->release();
+    readers.push_back(reader(settings, 0));
+  }
+  int most = 0;
+  files_.on_read = [&](uint64_t, size_t) {
+    most = std::max(most, files_.open_files);
+    return Status();
+  };
+  for (const auto& reader : readers) {
+    EXPECT_TRUE(take(*reader).ok());
+    EXPECT_FALSE(take(*reader)->has_value());
+  }
+  EXPECT_THAT(most, Le(static_cast<int>(ReadPool::kFilesKeptMax) + 1));
+  for (const auto& reader : readers) PartitionReader::close(reader);
+}
+
+}  // namespace
+}  // namespace freshet::testing
