@@ -33,7 +33,9 @@ class PrintWriter final : public Operator {
       throw;
     }
     lines_.push_back('\n');
-    if (lines_.size() >= kBufferBytes || now - oldest_ >= kDelayMax) write_or_throw();
+    // How long they have waited is not known when the clock went back.
+    const bool due = now - oldest_ >= kDelayMax || now < oldest_;
+    if (lines_.size() >= kBufferBytes || due) write_or_throw();
   }
 
   void on_idle() override {

@@ -370,6 +370,18 @@ TEST(PrintSinkTest, PrintsWhatItHasWhenThereIsNothingToDo) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "a\nb\n");
 }
 
+TEST(PrintSinkTest, HoldsNothingBackWhenTheClockWentBack) {
+  MemoryFileSystem files;
+  const auto factory = print_sink<std::string>().writer;
+  testing::internal::CaptureStdout();
+  Writer writer(*factory, files, 0, 0);
+  writer.context.now = 1'000'000;
+  writer.write("a");
+  writer.context.now = 500'000;
+  writer.write("b");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "a\nb\n");
+}
+
 TEST(PrintSinkTest, PrintsTheLinesBeforeTheOneThatItsFormatterRefuses) {
   MemoryFileSystem files;
   const auto factory = print_sink<std::string>([](const std::string& word, std::string& line) {
