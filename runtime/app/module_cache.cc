@@ -23,6 +23,7 @@ constexpr std::string_view kFirstLine = "freshet-module 1";
 constexpr std::string_view kManifest = ".manifest";
 constexpr std::string_view kStarted = "/started";  // As old as the build.
 constexpr size_t kHashSize = 32;
+constexpr size_t kStemMax = 128;  // Names of files have 255 bytes at most.
 
 /// `file HASH PATH`: whether that file still has this content.
 bool is_unchanged(const std::string& line, FileSystem& files) {
@@ -87,7 +88,7 @@ Result<std::string> ModuleCache::make_build_directory() const {
 Result<std::string> ModuleCache::store(const std::string& key, const std::string& module,
                                        const std::vector<std::string>& inputs) const {
   ASSIGN_OR_RETURN(const std::string bytes, files_.read_all(module));
-  const std::string stem = std::filesystem::path(module).stem().string();
+  const std::string stem = std::filesystem::path(module).stem().string().substr(0, kStemMax);
   const std::string name = fmt::format("{}-{}.so", stem, content_hash(bytes));
   std::string path = directory_ + "/" + name;
   RETURN_IF_ERROR(files_.rename(module, path));

@@ -13,6 +13,8 @@ namespace {
 
 namespace paths = std::filesystem;
 
+constexpr size_t kHiddenNameMax = 200;  // Of 255 that a name may have.
+
 struct BuildCommandOptions {
   std::vector<std::string> sources;
   std::string output;
@@ -47,7 +49,8 @@ Status check_sources(const BuildCommandOptions& options, FileSystem& files) {
 
 Status check_output(const std::string& output, const std::string& unfinished, FileSystem& files) {
   const auto there = files.info(output);
-  Status status = files.create(unfinished).status();
+  const bool possible = there.ok() || there.status().code() == StatusCode::kNotFound;
+  Status status = possible ? files.create(unfinished).status() : there.status();
   if (status.ok() && there.ok() && (there->is_directory || there->is_special)) {
     static_cast<void>(files.remove(unfinished));
     status = failed_precondition("something is there that is no file");
@@ -63,7 +66,8 @@ Status build(BuildCommandOptions options) {
   const auto files = make_local_file_system();
   RETURN_IF_ERROR(check_sources(options, *files));
   const paths::path output(options.output);
-  const std::string hidden = fmt::format(".{}.{}", output.filename().string(), getpid());
+  const std::string hidden =
+      fmt::format(".{}.{}", output.filename().string().substr(0, kHiddenNameMax), getpid());
   const UnfinishedModule module{(output.parent_path() / hidden).string(), *files};
   RETURN_IF_ERROR(check_output(options.output, module.path, *files));
   ASSIGN_OR_RETURN(const JobCompiler compiler, find_job_compiler(*files));

@@ -70,6 +70,19 @@ TEST_F(ModuleCacheTest, FindsWhatWasBuilt) {
   EXPECT_EQ(found("other"), "nothing");
 }
 
+TEST_F(ModuleCacheTest, KeepsModulesWithTheLongestNames) {
+  const ModuleCache modules = cache();
+  const auto building = modules.make_build_directory();
+  ASSERT_TRUE(building.ok());
+  const std::string module = *building + "/" + std::string(252, 'a') + ".so";
+  ASSERT_TRUE(files_->write_atomically(*building + "/job.so", "module").ok());
+  ASSERT_TRUE(files_->rename(*building + "/job.so", module).ok());
+  const auto stored = modules.store("key", module, {});
+  ASSERT_TRUE(stored.ok()) << stored.status().message();
+  EXPECT_EQ(*files_->read_all(*stored), "module");
+  EXPECT_TRUE(files_->remove_all(*building).ok());
+}
+
 TEST_F(ModuleCacheTest, ForgetsWhenAFileThatWasReadChangesOrGoes) {
   const std::string first = build("key", "module");
   write("header.h", "HEADER");
