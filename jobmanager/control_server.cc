@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jobmanager/control_messages.h"
+#include "runtime/base/limited_log.h"
 #include "runtime/base/log.h"
 #include "runtime/base/peer_version.h"
 #include "runtime/base/version.h"
@@ -60,8 +61,8 @@ void ControlServer::stop() {
 
 void ControlServer::on_accepted(std::shared_ptr<Connection> connection) {
   if (sessions_.size() >= options_.connections_max) {
-    LOG_WARN("connection_refused", {{"peer", connection->remote_address().to_string()},
-                                    {"cause", "too many connections"}});
+    log_limited_warning("connection_refused", {{"peer", connection->remote_address().to_string()},
+                                               {"cause", "too many connections"}});
     connection->close();
     return;
   }
@@ -78,8 +79,9 @@ void ControlServer::on_accepted(std::shared_ptr<Connection> connection) {
 void ControlServer::on_handshake_timeout(SessionNumber number) {
   const auto it = sessions_.find(number);
   if (it == sessions_.end()) return;
-  LOG_WARN("connection_closed", {{"peer", it->second.channel->remote_address().to_string()},
-                                 {"cause", "it did not say who it is in time"}});
+  log_limited_warning("connection_closed",
+                      {{"peer", it->second.channel->remote_address().to_string()},
+                       {"cause", "it did not say who it is in time"}});
   it->second.channel->close();
 }
 
@@ -138,8 +140,8 @@ void ControlServer::answer_hello(Session& session, const Status& status) {
   }
   session.channel->send(reply.SerializeAsString());
   if (status.ok()) return;
-  LOG_WARN("connection_refused",
-           {{"peer", session.channel->remote_address().to_string()}, {"cause", status}});
+  log_limited_warning("connection_refused",
+                      {{"peer", session.channel->remote_address().to_string()}, {"cause", status}});
   session.channel->close_after_sending(kLinger);
 }
 
@@ -154,8 +156,12 @@ void ControlServer::welcome(Session& session, SessionNumber number) {
 void ControlServer::refuse(SessionNumber number, const Status& why) {
   const auto it = sessions_.find(number);
   if (it == sessions_.end()) return;
-  LOG_WARN("connection_closed",
-           {{"peer", it->second.channel->remote_address().to_string()}, {"cause", why}});
+  const std::string peer = it->second.channel->remote_address().to_string();
+  if (it->second.role == PeerRole::kUnknown) {
+    log_limited_warning("connection_closed", {{"peer", peer}, {"cause", why}});
+  } else {
+    LOG_WARN("connection_closed", {{"peer", peer}, {"cause", why}});
+  }
   it->second.channel->close_after_sending(kLinger);
 }
 

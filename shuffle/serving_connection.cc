@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/limited_log.h"
 
 namespace freshet {
 
@@ -64,8 +64,9 @@ void ServingConnection::close() { connection_->close(); }
 
 void ServingConnection::close_unless_greeted() {
   if (greeted_) return;
-  LOG_WARN("data_connection_closed", {{"peer", connection_->remote_address().to_string()},
-                                      {"cause", "it did not say who it is in time"}});
+  log_limited_warning("data_connection_closed",
+                      {{"peer", connection_->remote_address().to_string()},
+                       {"cause", "it did not say who it is in time"}});
   connection_->close();
 }
 
@@ -265,8 +266,9 @@ void ServingConnection::on_closed(const Status& why) {
   std::ranges::sort(removed, {}, &Reader::id);
   for (const auto& reader : removed) context_.index->detach(*reader);
   if (refused_) {
-    LOG_WARN("data_connection_refused", {{"peer", connection_->remote_address().to_string()},
-                                         {"cause", refusal_.ok() ? why : refusal_}});
+    log_limited_warning("data_connection_refused",
+                        {{"peer", connection_->remote_address().to_string()},
+                         {"cause", refusal_.ok() ? why : refusal_}});
   }
   if (context_.on_closed) context_.on_closed();
 }

@@ -8,7 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <mutex>
+
+#include "runtime/base/limited_log.h"
+#include "runtime/base/line_limit.h"
 
 namespace freshet {
 
@@ -28,6 +32,7 @@ struct Target {
   uint64_t lost = 0;    // Lines of this log that were not written.
   bool failed = false;  // To be opened anew.
   std::chrono::steady_clock::time_point reopened{};
+  std::map<std::string_view, LineLimit> limits;  // By event.
 };
 
 Target& target() {
@@ -98,6 +103,7 @@ void install(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel minimum,
   to.lost = 0;
   to.failed = false;
   to.reopened = {};
+  to.limits.clear();
 }
 
 bool needs_quotes(std::string_view value) {
@@ -128,13 +134,8 @@ std::string line_of(std::string_view event, std::initializer_list<LogField> fiel
   return line;
 }
 
-}  // namespace
-
-void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  Target& to = target();
-  if (level < to.minimum.load(std::memory_order_relaxed)) return;
-  const std::string line = line_of(event, fields);
-  std::lock_guard lock(to.mutex);
+/// Under the lock.
+void write_line(Target& to, LogLevel level, const std::string& line) {
   if (to.sink != nullptr) {
     to.sink(to.sink_context, level, line);
     return;
@@ -149,6 +150,30 @@ void log_event(LogLevel level, std::string_view event, std::initializer_list<Log
   }
   reopen_after_failure(to);
   to.logger->log(level_of(level), "{} {}", thread, line);
+}
+
+}  // namespace
+
+void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  Target& to = target();
+  if (level < to.minimum.load(std::memory_order_relaxed)) return;
+  const std::string line = line_of(event, fields);
+  std::lock_guard lock(to.mutex);
+  write_line(to, level, line);
+}
+
+void log_limited_warning(std::string_view event, std::initializer_list<LogField> fields) {
+  Target& to = target();
+  if (LogLevel::kWarn < to.minimum.load(std::memory_order_relaxed)) return;
+  std::string line = line_of(event, fields);
+  std::lock_guard lock(to.mutex);
+  if (to.sink == nullptr) {  // Those of a simulation are in another time.
+    const TimePoint now(std::chrono::steady_clock::now().time_since_epoch());
+    const auto left_out = to.limits[event].admit(now);
+    if (!left_out) return;
+    if (*left_out != 0) line += fmt::format(" left_out={}", *left_out);
+  }
+  write_line(to, LogLevel::kWarn, line);
 }
 
 void log_to_stderr(LogLevel minimum) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "runtime/base/file_system.h"
+#include "runtime/base/limited_log.h"
+#include "runtime/base/line_limit.h"
 
 namespace freshet {
 namespace {
@@ -30,6 +32,15 @@ TEST(LogTest, WritesEventThenFieldsAndQuotesSpaces) {
   log_to_sink(nullptr, nullptr);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0], "task_failed attempt=1/2#0 cause=\"user_error: it 'broke'\\nbadly\"");
+}
+
+TEST(LineLimitTest, LeavesOutWhatIsTooMuchAndSaysHowMuchItWas) {
+  LineLimit limit;
+  for (unsigned i = 0; i < LineLimit::kLinesMax; ++i)
+    EXPECT_EQ(limit.admit(TimePoint(1s)), std::optional<uint64_t>(0));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(limit.admit(TimePoint(60s)), std::nullopt);
+  EXPECT_EQ(limit.admit(TimePoint(61s)), std::optional<uint64_t>(5));
+  EXPECT_EQ(limit.admit(TimePoint(62s)), std::optional<uint64_t>(0));
 }
 
 /// A limit of this process while it lives.
@@ -93,6 +104,17 @@ class FullLogTest : public ::testing::Test {
   int words_[2] = {-1, -1};
   int error_ = -1;
 };
+
+TEST_F(FullLogTest, WritesLimitedWarningsOfEachEventOnly) {
+  for (unsigned i = 0; i < LineLimit::kLinesMax + 3; ++i)
+    log_limited_warning("connection_refused", {{"number", i}});
+  log_limited_warning("another_event", {});
+  LOG_WARN("connection_refused", {{"number", "the last"}});
+  const std::string text = *make_local_file_system()->read_all(directory_ + "/log");
+  EXPECT_THAT(text, AllOf(HasSubstr("connection_refused number=19"),
+                          Not(HasSubstr("connection_refused number=20")),
+                          HasSubstr("another_event"), HasSubstr("number=\"the last\"")));
+}
 
 TEST_F(FullLogTest, GoesOnAndWritesAgainWhenThereIsRoom) {
   LOG_INFO("before");
