@@ -39,10 +39,6 @@ void add_completion_command(CLI::App& parser, const Invocation&, std::vector<Com
 void add_fail_command(CLI::App& parser, std::vector<Command>& commands);
 void add_config_command(CLI::App& parser, std::vector<Command>& commands);
 
-/// What the last of `words` may become, sorted: options when it begins like one, else commands.
-/// Files and values are not among them.
-std::vector<std::string> completions(const CLI::App& parser, std::vector<std::string> words);
-
 /// Prints `freshet: message` to standard error and gives the exit code that fits: usage for
 /// arguments that can never work.
 int report(const Status&);

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runtime/cli/command.h"
+#include "runtime/cli/completion.h"
 
 namespace freshet::cli {
 
@@ -16,6 +15,7 @@ _freshet() {
   local words
   words="$("${COMP_WORDS[0]}" complete-word -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace; fi
 }
 complete -o default -F _freshet freshet
 )sh";
@@ -30,33 +30,6 @@ _freshet() {
 compdef _freshet freshet
 )sh";
 
-/// The innermost command that the words name.
-const CLI::App* command_of(const CLI::App& parser, const std::vector<std::string>& words) {
-  const CLI::App* at = &parser;
-  for (const std::string& word : words) {
-    for (const CLI::App* one : at->get_subcommands([](const CLI::App*) { return true; })) {
-      if (one->get_name() != word || one->get_group().empty()) continue;
-      at = one;
-      break;
-    }
-  }
-  return at;
-}
-
-std::vector<std::string> candidates(const CLI::App& command, bool options) {
-  std::vector<std::string> words;
-  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!options && !one->get_group().empty()) words.push_back(one->get_name());
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    if (!options || option->get_group().empty()) continue;
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
-  }
-  std::sort(words.begin(), words.end());
-  return words;
-}
-
 int print_script(const std::string& shell) {
   const char* const script = shell == "bash" ? kBash : shell == "zsh" ? kZsh : nullptr;
   if (script == nullptr) {
@@ -67,14 +40,6 @@ int print_script(const std::string& shell) {
 }
 
 }  // namespace
-
-std::vector<std::string> completions(const CLI::App& parser, std::vector<std::string> words) {
-  const std::string last = words.empty() ? "" : words.back();
-  if (!words.empty()) words.pop_back();
-  // Behind `--` is what only the job knows.
-  if (std::find(words.begin(), words.end(), "--") != words.end()) return {};
-  return candidates(*command_of(parser, words), last.starts_with('-'));
-}
 
 void add_completion_command(CLI::App& parser, const Invocation& invocation,
                             std::vector<Command>& commands) {
@@ -90,7 +55,7 @@ void add_completion_command(CLI::App& parser, const Invocation& invocation,
   CLI::App* const word = parser.add_subcommand("complete-word", "Asked by completion");
   word->group("");  // Not shown in --help.
   commands.push_back({word, [&parser, words = invocation.job_arguments] {
-                        for (const std::string& one : completions(parser, words))
+                        for (const std::string& one : completions(parser, words, look_up_names))
                           fmt::print("{}\n", one);
                         return kExitOk;
                       }});

@@ -108,6 +108,26 @@ TEST_F(ClusterMembersTest, SaysWhatAClusterIsAsJson) {
   EXPECT_THAT(status.errors, IsEmpty());
 }
 
+TEST_F(ClusterMembersTest, CompletesTheNamesOfWhatRuns) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(cluster("add").exit_code, 0);
+  GatedJob job(cluster_, directory.path());
+  ASSERT_TRUE(job.wait_until_in_the_middle()) << job.errors();
+  const auto complete = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"complete-word", "--"});
+    return run_freshet(words).output;
+  };
+  const std::string& place = cluster_.state_directory();
+  EXPECT_EQ(complete({"list", "--state-dir", place, "--cluster", ""}), cluster_.name() + "\n");
+  EXPECT_EQ(complete({"cancel", "--state-dir", place, "--cluster", cluster_.name(), ""}),
+            cluster_.jobs().front().id + "\n");
+  EXPECT_EQ(complete({"cluster", "kill", "--state-dir", place, "--name", cluster_.name(), ""}),
+            "jobmanager\ntaskmanager-1\ntaskmanager-2\n");
+  EXPECT_EQ(complete({"cancel", "--cluster", "none", ""}), "");
+  job.open_gate();
+  EXPECT_EQ(job.run().wait(60s), 0) << job.errors();
+}
+
 TEST(NoClusterTest, SaysThatThereIsNone) {
   const TemporaryDirectory directory;
   for (const auto& [what, more] : {std::pair("add", ""), std::pair("kill", "taskmanager-1"),

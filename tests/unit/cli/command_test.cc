@@ -50,22 +50,5 @@ TEST(SettingsTest, BoundsAnOptionByItsSetting) {
             "--port: '65536' is not a whole number from 0 to 65535");
 }
 
-TEST(CompletionTest, OffersCommandsOrOptionsOfTheInnermostCommand) {
-  CLI::App parser("", "freshet");
-  std::vector<Command> commands;
-  add_cluster_commands(parser, commands);
-  add_supervisor_command(parser, commands);
-  EXPECT_THAT(completions(parser, {}), testing::ElementsAre("cluster"));
-  EXPECT_THAT(completions(parser, {"-"}), testing::ElementsAre("--help", "-h"));
-  EXPECT_THAT(completions(parser, {"cluster", ""}),
-              testing::ElementsAre("add", "kill", "logs", "start", "status", "stop"));
-  EXPECT_THAT(
-      completions(parser, {"cluster", "logs", "-n", "5", "--"}),
-      testing::AllOf(testing::Contains("--follow"), testing::Not(testing::Contains("add"))));
-  EXPECT_THAT(completions(parser, {"cluster", "logs", ""}), testing::IsEmpty());       // Files.
-  EXPECT_THAT(completions(parser, {"supervisor", ""}), testing::Contains("cluster"));  // Hidden.
-  EXPECT_THAT(completions(parser, {"run", "x.so", "--", ""}), testing::IsEmpty());
-}
-
 }  // namespace
 }  // namespace freshet::cli
