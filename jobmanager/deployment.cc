@@ -23,10 +23,10 @@ class DeploymentBuilder {
         groups_(graph.group_count()),
         places_(graph.group_count()) {}
 
-  std::vector<DeployTasks> build() {
+  std::vector<DeployTasks> build(const std::vector<uint32_t>& executions) {
     std::map<TaskManagerId, size_t> number_of;
     std::vector<std::pair<TaskManagerId, std::vector<uint32_t>>> tasks_of;
-    for (uint32_t i = 0; i < graph_.task_count(); i++) {
+    for (const uint32_t i : executions) {
       const TaskManagerId to = graph_.at(i).task_manager;
       const auto [it, added] = number_of.try_emplace(to, tasks_of.size());
       if (added) tasks_of.push_back({to, {}});
@@ -107,8 +107,9 @@ class DeploymentBuilder {
 
 }  // namespace
 
-std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job, bool check) {
-  return DeploymentBuilder(graph, job, check).build();
+std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job, bool check,
+                                          const std::vector<uint32_t>& executions) {
+  return DeploymentBuilder(graph, job, check).build(executions);
 }
 
 }  // namespace freshet

@@ -7,11 +7,12 @@
 
 namespace freshet {
 
-/// One message for each TaskManager that was assigned attempts, in the order of the first one; more
-/// of them for one that gets so many that they would come near the largest message. What several
-/// tasks share is made once, for all TaskManagers: cost and size follow subtasks and groups, never
-/// pairs. `check` is passed on.
+/// Of `executions`, ascending: one message for each TaskManager that has some, in the order of the
+/// first one; more of them for one that gets so many that they would come near the largest message.
+/// What several tasks share is made once, for all TaskManagers: cost and size follow subtasks and
+/// groups, never pairs. `check` is passed on.
 std::vector<job_commands::DeployTasks> build_deployment(const ExecutionGraph&, JobId job,
-                                                        bool check);
+                                                        bool check,
+                                                        const std::vector<uint32_t>& executions);
 
 }  // namespace freshet

@@ -11,16 +11,24 @@ namespace {
 
 bool is_at_end(TaskState s) { return s == TaskState::kEndOfData || s == TaskState::kFinished; }
 
+bool has_begun(TaskState s) { return s != TaskState::kCreated; }
+
 }  // namespace
 
-ExecutionGraph::ExecutionGraph(JobGraph graph) : graph_(std::move(graph)) {
+ExecutionGraph::ExecutionGraph(JobGraph graph, RegionCycles cycles)
+    : graph_(std::move(graph)),
+      regions_(graph_, cycles),
+      inputs_of_regions_(regions_),
+      begun_(regions_.count(), 0) {
   first_of_vertex_.push_back(0);
   for (const JobVertex& vertex : graph_.vertices) {
     first_of_vertex_.push_back(first_of_vertex_.back() + vertex.parallelism);
     build_steps_++;
   }
   executions_.resize(first_of_vertex_.back());
-  build_steps_ += executions_.size();
+  build_steps_ += executions_.size() + regions_.steps();
+  for (uint32_t r = 0; r < regions_.count(); r++)
+    unended_.push_back(static_cast<uint32_t>(regions_.members(r).size()));
   state_counts_[static_cast<size_t>(TaskState::kCreated)] = task_count();
   inputs_.resize(graph_.vertices.size());
   outputs_.resize(graph_.vertices.size());
@@ -39,6 +47,7 @@ void ExecutionGraph::add_groups(const JobEdge& edge) {
   const auto add = [&](IndexRange from, IndexRange to) {
     groups_.push_back({edge.id, from, from.size()});
     consumers_.push_back({edge.consumer, to});
+    add_region_inputs(static_cast<uint32_t>(groups_.size()) - 1);
     build_steps_++;
   };
   if (is_all_to_all(edge.partitioning)) {
@@ -50,6 +59,30 @@ void ExecutionGraph::add_groups(const JobEdge& edge) {
   } else {
     for (uint32_t p = 0; p < producers; p++) {
       add({p, p + 1}, consumers_of_producer(edge.partitioning, p, producers, consumers));
+    }
+  }
+}
+
+void ExecutionGraph::add_region_inputs(uint32_t group) {
+  const JobEdge& edge = graph_.edges[groups_[group].dataset.value];
+  const uint32_t first_producer = first_of_vertex_[edge.producer.value];
+  const uint32_t first_consumer = first_of_vertex_[edge.consumer.value];
+  const IndexRange producers = groups_[group].producers;
+  const IndexRange consumers = consumers_[group].consumers;
+  if (edge.exchange == Exchange::kPipelined || edge.feedback) {
+    inputs_of_regions_.add_nothing();
+  } else if (!is_all_to_all(edge.partitioning)) {
+    inputs_of_regions_.add_pointwise(
+        {first_producer + producers.begin, first_producer + producers.end},
+        {first_consumer + consumers.begin, first_consumer + consumers.end});
+  } else {
+    const uint32_t logical = regions_.logical_region_of(edge.consumer);
+    const IndexRange readers = regions_.logical_regions()[logical].regions;
+    const bool inside = regions_.logical_region_of(edge.producer) == logical;
+    if (inside && readers.size() == 1) {
+      inputs_of_regions_.add_nothing();
+    } else {
+      inputs_of_regions_.add_all_to_all(readers, producers.size());
     }
   }
 }
@@ -81,7 +114,12 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   const TaskState from = std::exchange(execution.state, to);
   state_counts_[static_cast<size_t>(from)]--;
   state_counts_[static_cast<size_t>(to)]++;
-  if (is_at_end(from) != is_at_end(to)) update_groups(index, is_at_end(to));
+  const uint32_t region = regions_.region_of(index);
+  begun_[region] += has_begun(to) - has_begun(from);
+  if (is_at_end(from) != is_at_end(to)) {
+    unended_[region] += is_at_end(to) ? -1 : 1;
+    if (!execution.output_lost) update_groups(index, is_at_end(to));
+  }
   if (to == TaskState::kDeploying) execution.started = now_;
   if (is_terminal(to)) execution.ended = now_;
 }
@@ -99,13 +137,25 @@ void ExecutionGraph::set_counts(uint32_t index, const ExecutionProgress& progres
 void ExecutionGraph::reset(uint32_t index) {
   Execution& execution = executions_[index];
   CHECK(!is_live(execution.state));
-  if (is_at_end(execution.state)) update_groups(index, false);
+  const uint32_t region = regions_.region_of(index);
+  begun_[region] -= has_begun(execution.state);
+  if (is_at_end(execution.state)) {
+    unended_[region]++;
+    if (!execution.output_lost) update_groups(index, false);
+  }
   state_counts_[static_cast<size_t>(execution.state)]--;
   state_counts_[static_cast<size_t>(TaskState::kCreated)]++;
   Execution next;
   next.attempt = execution.attempt + 1;
   next.version = execution.version;
   execution = next;
+}
+
+void ExecutionGraph::lose_output(uint32_t index) {
+  Execution& execution = executions_[index];
+  if (!is_at_end(execution.state) || execution.output_lost) return;
+  execution.output_lost = true;
+  update_groups(index, false);
 }
 
 void ExecutionGraph::assign(uint32_t index, AllocationId allocation, TaskManagerId task_manager,
@@ -146,6 +196,11 @@ void ExecutionGraph::update_groups(uint32_t index, bool ended) {
       CHECK(ended ? groups_[g].unfinished > 0
                   : groups_[g].unfinished < groups_[g].producers.size());
       groups_[g].unfinished += ended ? -1 : 1;
+      if (ended) {
+        inputs_of_regions_.producer_ended(g, index);
+      } else {
+        inputs_of_regions_.producer_reopened(g, index);
+      }
     }
   }
 }

@@ -6,9 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "jobmanager/region_inputs.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/time.h"
 #include "runtime/graph/job_graph.h"
+#include "runtime/graph/pipelined_regions.h"
 #include "runtime/graph/task_state.h"
 #include "runtime/metrics/numbers.h"
 
@@ -28,6 +30,7 @@ struct Execution {
   uint32_t slot = 0;                 // Of the TaskManager.
   std::optional<TimePoint> started;  // Its deployment.
   std::optional<TimePoint> ended;
+  bool output_lost = false;  // It has ended, and what it made of blocking edges is gone.
   ExecutionProgress progress;
 };
 
@@ -40,7 +43,7 @@ inline bool is_live(TaskState s) {
 struct ConsumedPartitionGroup {
   DatasetId dataset;
   IndexRange producers;
-  uint32_t unfinished = 0;  // Producers that have not reached the end of their data.
+  uint32_t unfinished = 0;  // Producers that have not reached the end of their data, or lost it.
 };
 
 /// The consumers of one ConsumedPartitionGroup; both have the same index.
@@ -51,12 +54,22 @@ struct ConsumerVertexGroup {
 
 /// A job's subtasks with their attempts and how they are joined. Edges are groups: nothing here has
 /// a size or a cost of producers times consumers. Indices of executions are dense, vertex by
-/// vertex.
+/// vertex. Not to be copied.
 class ExecutionGraph {
  public:
-  explicit ExecutionGraph(JobGraph graph);
+  ExecutionGraph(const ExecutionGraph&) = delete;
+  explicit ExecutionGraph(JobGraph graph, RegionCycles = RegionCycles::kMerged);
 
   const JobGraph& job_graph() const { return graph_; }
+  const PipelinedRegions& regions() const { return regions_; }
+  /// Blocking inputs of a region that are not complete; O(1).
+  uint32_t open_inputs(uint32_t region) const { return inputs_of_regions_.open(region); }
+  /// See RegionInputs.
+  std::vector<uint32_t> take_unblocked_regions() { return inputs_of_regions_.take_unblocked(); }
+  /// Subtasks of a region that have not reached the end of their data; O(1).
+  uint32_t unended(uint32_t region) const { return unended_[region]; }
+  /// Those that have an attempt beyond kCreated; O(1).
+  uint32_t begun(uint32_t region) const { return begun_[region]; }
 
   uint32_t task_count() const { return static_cast<uint32_t>(executions_.size()); }
   const Execution& at(uint32_t index) const { return executions_[index]; }
@@ -82,6 +95,8 @@ class ExecutionGraph {
   void move(uint32_t index, TaskState to);
   /// A new attempt, one number higher, in kCreated. Only for one that is not live.
   void reset(uint32_t index);
+  /// What an ended attempt made of blocking edges is gone, or given up. Nothing of one that is not.
+  void lose_output(uint32_t index);
   void assign(uint32_t index, AllocationId, TaskManagerId, uint32_t slot);
   void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
   void bump_version(uint32_t index) { executions_[index].version++; }
@@ -106,9 +121,14 @@ class ExecutionGraph {
 
  private:
   void add_groups(const JobEdge& edge);
+  void add_region_inputs(uint32_t group);
   void update_groups(uint32_t index, bool ended);
 
   JobGraph graph_;
+  PipelinedRegions regions_;
+  RegionInputs inputs_of_regions_;
+  std::vector<uint32_t> unended_;  // By region.
+  std::vector<uint32_t> begun_;
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
   std::vector<Execution> executions_;

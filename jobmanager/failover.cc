@@ -1,13 +1,124 @@
 #include "jobmanager/failover.h"
 
+#include <algorithm>
+
 namespace freshet {
 
-FailoverPlan plan_failover(const ExecutionGraph& graph, const TaskFailure&) {
-  FailoverPlan plan;
-  for (const JobVertex& vertex : graph.job_graph().vertices) {
-    plan.restart.push_back({vertex.id, {0, vertex.parallelism}});
+namespace {
+
+class Planner {
+ public:
+  explicit Planner(const ExecutionGraph& graph)
+      : graph_(graph),
+        planned_(graph.regions().count(), false),
+        read_(graph.group_count(), false),
+        given_(graph.group_count(), false) {}
+
+  void add(uint32_t region) {
+    if (planned_[region]) return;
+    planned_[region] = true;
+    plan_.regions.push_back(region);
   }
-  return plan;
+
+  /// Of an ended execution; only if somebody is still to read it.
+  void add_if_wanted(uint32_t index) {
+    const SubtaskId subtask = graph_.subtask_at(index);
+    for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
+      const IndexRange groups = graph_.groups_holding(dataset, subtask.index);
+      for (uint32_t g = groups.begin; g < groups.end; g++) {
+        if (is_wanted(g)) return add(graph_.regions().region_of(index));
+      }
+    }
+  }
+
+  FailoverPlan run() {
+    for (size_t next = 0; next < plan_.regions.size(); next++) {
+      for (const uint32_t member : graph_.regions().members(plan_.regions[next])) {
+        plan_.steps++;
+        add_lost_producers(graph_.subtask_at(member));
+        add_consumers(graph_.subtask_at(member));
+      }
+    }
+    std::sort(plan_.regions.begin(), plan_.regions.end());
+    return std::move(plan_);
+  }
+
+ private:
+  bool is_blocking(DatasetId dataset) const {
+    const JobEdge& edge = graph_.job_graph().edges[dataset.value];
+    return edge.exchange == Exchange::kBlocking && !edge.feedback;
+  }
+
+  void add_lost_producers(SubtaskId subtask) {
+    for (const DatasetId dataset : graph_.inputs_of(subtask.vertex)) {
+      const uint32_t g = graph_.group_read_by(dataset, subtask.index);
+      if (!is_blocking(dataset) || read_[g]) continue;
+      read_[g] = true;
+      const ConsumedPartitionGroup& group = graph_.group(g);
+      const VertexId producer = graph_.job_graph().edges[dataset.value].producer;
+      for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+        plan_.steps++;
+        const uint32_t index = graph_.index_of({producer, p});
+        if (graph_.at(index).output_lost) add(graph_.regions().region_of(index));
+      }
+    }
+  }
+
+  void add_consumers(SubtaskId subtask) {
+    for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
+      if (!is_blocking(dataset)) continue;  // In the same region.
+      const IndexRange groups = graph_.groups_holding(dataset, subtask.index);
+      for (uint32_t g = groups.begin; g < groups.end; g++) add_consumers_of(g);
+    }
+  }
+
+  void add_consumers_of(uint32_t g) {
+    if (given_[g]) return;
+    given_[g] = true;
+    const ConsumerVertexGroup& consumers = graph_.consumers_of_group(g);
+    for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
+      plan_.steps++;
+      const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
+      if (graph_.begun(region) != 0) add(region);
+    }
+  }
+
+  bool is_wanted(uint32_t g) {
+    const ConsumerVertexGroup& consumers = graph_.consumers_of_group(g);
+    if (!is_blocking(graph_.group(g).dataset)) return false;
+    auto& known = wanted_;
+    if (known.empty()) known.resize(graph_.group_count(), kUnknown);
+    if (known[g] != kUnknown) return known[g] == kYes;
+    known[g] = kNo;
+    for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
+      plan_.steps++;
+      const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
+      if (graph_.unended(region) == 0) continue;
+      known[g] = kYes;
+      break;
+    }
+    return known[g] == kYes;
+  }
+
+  enum Wanted : uint8_t { kUnknown, kNo, kYes };
+
+  const ExecutionGraph& graph_;
+  std::vector<bool> planned_;  // By region.
+  std::vector<bool> read_;     // By group: its producers were visited.
+  std::vector<bool> given_;    // By group: its consumers were.
+  std::vector<Wanted> wanted_;
+  FailoverPlan plan_;
+};
+
+}  // namespace
+
+FailoverPlan plan_failover(const ExecutionGraph& graph, const std::vector<SubtaskId>& failed,
+                           const std::vector<uint32_t>& lost) {
+  Planner planner(graph);
+  for (const SubtaskId subtask : failed)
+    planner.add(graph.regions().region_of(graph.index_of(subtask)));
+  for (const uint32_t index : lost) planner.add_if_wanted(index);
+  return planner.run();
 }
 
 }  // namespace freshet

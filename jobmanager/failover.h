@@ -21,20 +21,20 @@ struct TaskFailure {
   bool permanent = false;                     // No restart would help.
 };
 
-/// Subtasks of one vertex.
-struct SubtaskRange {
-  VertexId vertex;
-  IndexRange subtasks;
-  bool operator==(const SubtaskRange&) const = default;
-};
-
-/// Which subtasks get a new attempt after a failure.
+/// Which regions get new attempts.
 struct FailoverPlan {
-  std::vector<SubtaskRange> restart;
+  std::vector<uint32_t> regions;  // Ascending.
+  uint64_t steps = 0;  // Subtasks, groups and producers that were visited: follows what restarts.
 };
 
-/// Decides what a failure restarts. Pipelined edges join all vertices of a job into one region, so
-/// that it is the whole job. See "Restart of a job" in DESIGN_NOTES.md.
-FailoverPlan plan_failover(const ExecutionGraph&, const TaskFailure&);
+/// Decides what a failure restarts: the regions of `failed` subtasks; of each of them those that
+/// made what it reads and is gone; and all that read what it made, as far as they have begun,
+/// because the next attempt may give something else. Besides, whoever made something that is gone
+/// (`Execution::output_lost`) and is still wanted. Each group is visited once. See "Restart of a
+/// job" in DESIGN_NOTES.md.
+///
+/// `lost`: executions whose output was lost with this failure.
+FailoverPlan plan_failover(const ExecutionGraph&, const std::vector<SubtaskId>& failed,
+                           const std::vector<uint32_t>& lost);
 
 }  // namespace freshet

@@ -25,7 +25,9 @@ namespace job_commands {
 /// Absolute total from now on; 0: the job has ended, and its slots are free when their TaskManagers
 /// have released it.
 struct RequireSlots {
-  uint32_t total = 0;
+  uint32_t total = 0;   // All that it can use.
+  uint32_t needed = 0;  // With fewer it does not get on.
+  bool idle = true;     // Nothing of it runs now.
 };
 
 /// Where the producers of one ConsumedPartitionGroup run. Shared by all of its consumers.

@@ -5,23 +5,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "jobmanager/deployment.h"
 #include "network/transport.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/slot_sharing.h"
 
 namespace freshet {
 
 JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
     : options_(std::move(options)),
       backoff_(std::move(backoff)),
-      graph_(options_.submission.graph) {
-  SlotShares shares = share_slots(graph_.job_graph());
-  slots_required_ = shares.total;
-  slots_text_ = shares.describe();
-  first_slot_of_vertex_ = std::move(shares.first_slot_of_vertex);
-}
+      graph_(options_.submission.graph),
+      schedule_(graph_) {}
 
 JobCommands JobMaster::start(TimePoint now) {
   CHECK(state_ == JobState::kCreated && !slot_deadline_);
@@ -31,58 +25,10 @@ JobCommands JobMaster::start(TimePoint now) {
   LOG_INFO("job_submitted", {{"job", id()},
                              {"name", options_.submission.name},
                              {"tasks", graph_.task_count()},
-                             {"slots", slots_required_}});
-  wait_for_slots(now);
-  commands.push_back(job_commands::RequireSlots{slots_required_});
+                             {"regions", graph_.regions().count()},
+                             {"slots", schedule_.slots_needed()}});
+  note_slot_wait(now, commands);
   return commands;
-}
-
-// ---- Slots and deployment ----
-
-bool JobMaster::waits_for_slots() const { return slot_deadline_.has_value(); }
-
-void JobMaster::wait_for_slots(TimePoint now) { slot_deadline_ = now + options_.slot_timeout; }
-
-JobCommands JobMaster::on_slots(TimePoint now, const SlotReport& report) {
-  set_now(now);
-  JobCommands commands;
-  if (is_terminal(state_)) return commands;
-  slots_ = report;
-  deploy_if_possible(now, commands);
-  return commands;
-}
-
-void JobMaster::deploy_if_possible(TimePoint, JobCommands& commands) {
-  if (!waits_for_slots() || slots_.slots.size() < slots_required_) return;
-  slot_deadline_.reset();
-  deployed_.clear();
-  for (const JobVertex& vertex : graph_.job_graph().vertices) {
-    place(vertex, first_slot_of_vertex_[vertex.id.value]);
-  }
-  move(JobState::kRunning);
-  for (auto& message : build_deployment(graph_, id(), !deployed_once_)) {
-    LOG_INFO("tasks_deployed", {{"job", id()},
-                                {"task_manager", message.to},
-                                {"attempt", message.tasks.front().attempt.attempt},
-                                {"tasks", message.tasks.size()}});
-    commands.push_back(std::move(message));
-  }
-}
-
-void JobMaster::place(const JobVertex& vertex, uint32_t first_slot) {
-  for (uint32_t subtask = 0; subtask < vertex.parallelism; subtask++) {
-    const Slot& slot = slots_.slots[first_slot + subtask];
-    const uint32_t index = graph_.index_of({vertex.id, subtask});
-    graph_.move(index, TaskState::kScheduled);
-    graph_.assign(index, slot.allocation, slot.task_manager, slot.index);
-    graph_.move(index, TaskState::kDeploying);
-    deployed_[slot.task_manager].push_back(index);
-  }
-}
-
-bool JobMaster::all_have_run() const {
-  return graph_.count(TaskState::kRunning) + graph_.count(TaskState::kEndOfData) ==
-         graph_.task_count();
 }
 
 // ---- TaskManagers ----
@@ -108,7 +54,8 @@ JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost,
   known_.erase(lost);
   if (is_terminal(state_)) return commands;
   blame(loss, &failure);
-  take_away(lost, &failure.subtasks);
+  Loss gone = take_away(lost);
+  failure.subtasks = std::move(gone.failed);
   if (state_ == JobState::kCommitting) {
     commits_.on_task_manager_lost(lost);
     if (!failure.permanent) {
@@ -119,8 +66,9 @@ JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost,
     }
     return commands;
   }
-  if (!failure.subtasks.empty()) fail(now, failure, commands);
+  fail(now, failure, commands, gone.outputs);
   advance(now, commands);
+  start_regions(now, commands);  // A region may have finished with it.
   return commands;
 }
 
@@ -143,22 +91,6 @@ void JobMaster::blame(const TaskManagerLoss& loss, TaskFailure* failure) {
         fmt::format(" (not restarted: it did so {} times within an hour)", CrashLimit::kCrashesMax);
   }
   failure->cause = ours ? user_error(text) : unavailable(text);
-}
-
-void JobMaster::take_away(TaskManagerId lost, std::vector<SubtaskId>* failed) {
-  std::erase_if(slots_.slots, [&](const Slot& slot) { return slot.task_manager == lost; });
-  const auto tasks = deployed_.extract(lost);
-  if (tasks.empty()) return;
-  for (const uint32_t index : tasks.mapped()) {
-    const TaskState state = graph_.at(index).state;
-    if (!is_live(state)) continue;
-    if (state_ == JobState::kCommitting) {
-      graph_.move(index, TaskState::kFinished);  // Its result is in the ledger.
-      continue;
-    }
-    if (state != TaskState::kCanceling) failed->push_back(graph_.subtask_at(index));
-    graph_.move(index, TaskState::kFailed);
-  }
 }
 
 JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
@@ -188,11 +120,16 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
         std::binary_search(sorted.begin(), sorted.end(), attempt)) {
       continue;
     }
+    if (is_finishing(index)) {
+      move_to_finished(index);
+      continue;
+    }
     if (execution.state != TaskState::kCanceling) failure.subtasks.push_back(attempt.subtask);
     graph_.move(index, TaskState::kFailed);
   }
   if (!failure.subtasks.empty()) fail(now, failure, commands);
   advance(now, commands);
+  start_regions(now, commands);
   return commands;
 }
 
@@ -241,6 +178,14 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
       advance(now, commands);
       break;
     }
+    case TaskState::kFinished:
+      if (canceling) {  // It had been told to finish before.
+        graph_.move(index, TaskState::kCanceled);
+        advance(now, commands);
+      } else if (is_finishing(index)) {
+        on_finished(now, index, commands);
+      }
+      break;
     default:
       LOG_WARN("task_state_ignored",
                {{"job", id()}, {"attempt", report.attempt}, {"state", to_string(report.state)}});
@@ -283,9 +228,8 @@ JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
 
 bool JobMaster::matters(const PendingLoss& loss) const {
   const Execution* execution = current(loss.from, loss.report.consumer);
-  if (state_ != JobState::kRunning || execution == nullptr ||
-      execution->state == TaskState::kCanceling)
-    return false;
+  const bool runs = state_ == JobState::kRunning || state_ == JobState::kRestarting;
+  if (!runs || execution == nullptr || execution->state == TaskState::kCanceling) return false;
   // At the end of its data a task has all that it needs; not when some of it was wrong.
   return execution->state != TaskState::kEndOfData || loss.report.wrong_bytes();
 }
@@ -318,31 +262,6 @@ void JobMaster::move(JobState to) {
   LOG_INFO("job_state_changed", {{"job", id()}, {"from", to_string(from)}, {"to", to_string(to)}});
 }
 
-void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& commands) {
-  if (state_ != JobState::kRunning) return;  // Whatever follows is decided already.
-  cause_ = failure.cause;
-  if (!failure.task_manager) cause_ = cause_.with_context(describe(failure.subtasks.front()));
-  note_failure(failure, cause_);
-  LOG_WARN("tasks_failed", {{"job", id()},
-                            {"tasks", failure.subtasks.size()},
-                            {"operator", failure.operator_name},
-                            {"cause", cause_}});
-  if (failure.permanent || cause_.code() == StatusCode::kInvalidArgument) {
-    begin_failing(now, cause_, commands);
-    return;
-  }
-  const RestartBackoff::Decision decision = backoff_->on_failure(now);
-  if (!decision.restart) {
-    begin_failing(now,
-                  Status(cause_.code(), fmt::format("{} (not restarted: {})", cause_.message(),
-                                                    backoff_->describe())),
-                  commands);
-    return;
-  }
-  if (decision.new_round) restarts_++;
-  begin_restart(now, plan_failover(graph_, failure), decision.delay, commands);
-}
-
 void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
   JobFailure noted{now_, cause, "", failure.task_manager_text, failure.details};
   if (!failure.task_manager && !failure.subtasks.empty()) {
@@ -351,23 +270,6 @@ void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
     noted.task_manager = describe(graph_.at(subtask).task_manager);
   }
   history_.note_failure(std::move(noted));
-}
-
-void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
-                              JobCommands& commands) {
-  move(JobState::kRestarting);
-  LOG_INFO("job_restarts", {{"job", id()}, {"restart", restarts_}, {"delay_ms", to_millis(delay)}});
-  pending_restart_ = PendingRestart{now + delay, {}};
-  std::vector<uint32_t> executions;
-  for (const SubtaskRange& range : plan.restart) {
-    for (uint32_t i = range.subtasks.begin; i < range.subtasks.end; i++) {
-      const uint32_t index = graph_.index_of({range.vertex, i});
-      graph_.bump_version(index);
-      pending_restart_->versions.push_back({index, graph_.at(index).version});
-      executions.push_back(index);
-    }
-  }
-  cancel_live(executions, commands);
 }
 
 void JobMaster::begin_failing(TimePoint now, const Status& cause, JobCommands& commands) {
@@ -419,62 +321,13 @@ Result<JobCommands> JobMaster::provoke(TimePoint, SubtaskId subtask,
   return commands;
 }
 
-void JobMaster::cancel_all(JobCommands& commands) {
-  std::vector<uint32_t> executions(graph_.task_count());
-  for (uint32_t i = 0; i < executions.size(); i++) executions[i] = i;
-  cancel_live(executions, commands);
-}
-
-void JobMaster::cancel_live(const std::vector<uint32_t>& executions, JobCommands& commands) {
-  std::map<TaskManagerId, std::vector<AttemptId>> by_task_manager;
-  for (const uint32_t index : executions) {
-    const Execution& execution = graph_.at(index);
-    if (!is_live(execution.state) || execution.state == TaskState::kCanceling) continue;
-    graph_.move(index, TaskState::kCanceling);
-    by_task_manager[execution.task_manager].push_back(
-        {id(), graph_.subtask_at(index), execution.attempt});
-  }
-  for (auto& [to, attempts] : by_task_manager) {
-    commands.push_back(job_commands::CancelTasks{to, std::move(attempts)});
-  }
-}
-
-void JobMaster::advance(TimePoint now, JobCommands& commands) {
-  if (graph_.live_count() > 0) return;
-  switch (state_) {
-    case JobState::kFailing:
-      end(JobState::kFailed, commands);
-      return;
-    case JobState::kCancelling:
-      end(JobState::kCanceled, commands);
-      return;
-    case JobState::kRestarting:
-      if (pending_restart_ && now >= pending_restart_->due) restart(now, commands);
-      return;
-    default:
-      return;
-  }
-}
-
-void JobMaster::restart(TimePoint now, JobCommands& commands) {
-  for (const auto& [index, version] : pending_restart_->versions) {
-    if (graph_.at(index).version != version) continue;  // Decided anew since.
-    graph_.reset(index);
-    committables_.erase(index);
-  }
-  pending_restart_.reset();
-  deployed_.clear();
-  wait_for_slots(now);
-  commands.push_back(job_commands::RequireSlots{slots_required_});
-  deploy_if_possible(now, commands);
-}
-
 void JobMaster::end(JobState state, JobCommands& commands) {
   move(state);
   if (state == JobState::kFailed) LOG_ERROR("job_failed", {{"job", id()}, {"cause", cause_}});
-  slots_.slots.clear();
+  schedule_.slots().clear();
   deployed_.clear();
   committables_.clear();
+  finishing_.clear();
   commands.push_back(job_commands::ReleaseJob{});
   commands.push_back(job_commands::RequireSlots{0});
 }
@@ -484,7 +337,13 @@ void JobMaster::end(JobState state, JobCommands& commands) {
 void JobMaster::on_end_of_data(TimePoint now, uint32_t index,
                                std::vector<JobCommittable> committables, JobCommands& commands) {
   if (!committables.empty()) committables_[index] = std::move(committables);
-  if (state_ == JobState::kRunning && graph_.all_at_end_of_data()) begin_commit(now, commands);
+  const uint32_t region = graph_.regions().region_of(index);
+  if (state_ == JobState::kRunning && graph_.all_at_end_of_data()) {
+    begin_commit(now, commands);
+    return;
+  }
+  if (schedule_.frees_slots() && graph_.unended(region) == 0) finish_region(region, commands);
+  start_regions(now, commands);
 }
 
 void JobMaster::begin_commit(TimePoint now, JobCommands& commands) {
@@ -529,10 +388,11 @@ void JobMaster::finish(JobCommands& commands) {
   for (const auto& [to, tasks] : deployed_) {
     job_commands::FinishTasks message{to, {}};
     for (const uint32_t index : tasks) {
+      if (!is_live(graph_.at(index).state)) continue;
       graph_.move(index, TaskState::kFinished);
       message.attempts.push_back({id(), graph_.subtask_at(index), graph_.at(index).attempt});
     }
-    commands.push_back(std::move(message));
+    if (!message.attempts.empty()) commands.push_back(std::move(message));
   }
   end(JobState::kFinished, commands);
 }
@@ -541,14 +401,15 @@ void JobMaster::finish(JobCommands& commands) {
 
 std::optional<TimePoint> JobMaster::deadline() const {
   if (is_terminal(state_)) return std::nullopt;
-  if (slot_deadline_) return slot_deadline_;
   if (state_ == JobState::kCommitting) {
     // Nothing can be sent to nobody: the next registration is what it waits for.
     return task_managers_.empty() ? std::nullopt : commits_.deadline();
   }
-  if (pending_restart_ && graph_.live_count() == 0) return pending_restart_->due;
-  if (!losses_.empty()) return losses_.front().due;
-  return std::nullopt;
+  std::optional<TimePoint> first = slot_deadline_;
+  const auto consider = [&first](TimePoint due) { first = first ? std::min(*first, due) : due; };
+  if (pending_restart_ && graph_.count(TaskState::kCanceling) == 0) consider(pending_restart_->due);
+  if (!losses_.empty()) consider(losses_.front().due);
+  return first;
 }
 
 JobCommands JobMaster::on_time(TimePoint now) {
@@ -557,8 +418,8 @@ JobCommands JobMaster::on_time(TimePoint now) {
   if (is_terminal(state_)) return commands;
   if (slot_deadline_ && now >= *slot_deadline_) {
     Status cause = resource_exhausted(
-        fmt::format("needs {}, {}: start more TaskManagers or lower the parallelism", slots_text_,
-                    describe_slots()));
+        fmt::format("needs {}, {}: start more TaskManagers or lower the parallelism",
+                    schedule_.slots_text(), describe_slots()));
     if (!cause_.ok()) {
       cause = Status(cause.code(),
                      fmt::format("{} (restart after: {})", cause.message(), cause_.message()));

@@ -13,6 +13,7 @@
 #include "jobmanager/failover.h"
 #include "jobmanager/job_commands.h"
 #include "jobmanager/job_history.h"
+#include "jobmanager/region_schedule.h"
 #include "jobmanager/resource_manager.h"
 #include "jobmanager/restart_backoff.h"
 #include "jobmanager/task_manager_loss.h"
@@ -107,8 +108,8 @@ class JobMaster {
   const JobSubmission& submission() const { return options_.submission; }
   JobState state() const { return state_; }
   const ExecutionGraph& graph() const { return graph_; }
-  uint32_t slots_required() const { return slots_required_; }
-  const std::vector<Slot>& slots() const { return slots_.slots; }
+  /// Those that it holds.
+  std::vector<Slot> slots() const { return schedule_.slots().held(); }
   uint32_t restarts() const { return restarts_; }
   const CommitLedger& commits() const { return commits_; }
   /// Of the latest failure; ok when there was none.
@@ -144,25 +145,38 @@ class JobMaster {
   std::string name_of(SubtaskId) const;
   std::string describe_slots() const;
 
-  void wait_for_slots(TimePoint now);
-  void deploy_if_possible(TimePoint now, JobCommands&);
-  void place(const JobVertex&, uint32_t first_slot);
+  bool accepts_tasks() const;
+  job_commands::RequireSlots slots_required() const;
+  /// Deploys all that can run now.
+  void start_regions(TimePoint now, JobCommands&);
+  void deploy(const std::vector<RegionSchedule::Placement>&, JobCommands&);
+  void note_slot_wait(TimePoint now, JobCommands&);
   bool all_have_run() const;
+  bool is_finishing(uint32_t index) const;
+  void finish_region(uint32_t region, JobCommands&);
+  void on_finished(TimePoint now, uint32_t index, JobCommands&);
+  void move_to_finished(uint32_t index);
 
-  /// Its slots and tasks are gone. `failed`: those that ran.
-  void take_away(TaskManagerId lost, std::vector<SubtaskId>* failed);
+  /// What a TaskManager that is gone had.
+  struct Loss {
+    std::vector<SubtaskId> failed;  // Those that ran.
+    std::vector<uint32_t> outputs;  // Executions whose output is gone.
+  };
+  Loss take_away(TaskManagerId lost);
   /// Who brought it down, as far as it is known.
   void blame(const TaskManagerLoss&, TaskFailure*);
 
   bool matters(const PendingLoss&) const;
   void fail_for_losses(TimePoint now, JobCommands&);
-  void fail(TimePoint now, const TaskFailure&, JobCommands&);
+  void fail(TimePoint now, const TaskFailure&, JobCommands&,
+            const std::vector<uint32_t>& lost_outputs = {});
   /// `cause`: as users see it.
   void note_failure(const TaskFailure&, const Status& cause);
   void begin_restart(TimePoint now, const FailoverPlan&, Duration delay, JobCommands&);
   void begin_failing(TimePoint now, const Status& cause, JobCommands&);
   void cancel_live(const std::vector<uint32_t>& executions, JobCommands&);
   void cancel_all(JobCommands&);
+  void add_to_restart(const FailoverPlan&, JobCommands&);
   /// Goes on when the last cancelled attempt has ended, or the time of a restart has come.
   void advance(TimePoint now, JobCommands&);
   void restart(TimePoint now, JobCommands&);
@@ -183,15 +197,17 @@ class JobMaster {
   uint32_t restarts_ = 0;
   bool deployed_once_ = false;  // All tasks of one deployment have run.
 
-  uint32_t slots_required_ = 0;
-  std::string slots_text_;                      // For people.
-  std::vector<uint32_t> first_slot_of_vertex_;  // Vertices of one slot sharing group have the same.
-  SlotReport slots_;
-  std::optional<TimePoint> slot_deadline_;  // While it waits for slots.
+  RegionSchedule schedule_;
+  uint32_t cluster_slots_ = 0;
+  uint32_t cluster_slots_free_ = 0;
+  std::optional<TimePoint> slot_deadline_;  // While nothing can go on for want of slots.
+  // Regions all of whose tasks have ended and were told to finish: how many have not said that they
+  // have.
+  std::map<uint32_t, uint32_t> finishing_;
 
   std::vector<TaskManagerId> task_managers_;                 // Registered ones, in that order.
   std::map<TaskManagerId, TaskManagerInfo> known_;           // The same ones.
-  std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Executions of the present attempt.
+  std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Of the present attempts.
 
   std::optional<PendingRestart> pending_restart_;
   std::vector<PendingLoss> losses_;  // In the order of their times, at most one per consumer.

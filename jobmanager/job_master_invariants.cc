@@ -42,8 +42,8 @@ bool is_ended(TaskState s) { return s == TaskState::kEndOfData || s == TaskState
 
 Broken JobMasterInvariants::check(const JobMaster& job) {
   for (const auto rule : {&JobMasterInvariants::check_job, &JobMasterInvariants::check_tasks,
-                          &JobMasterInvariants::check_slots, &JobMasterInvariants::check_groups,
-                          &JobMasterInvariants::check_delta}) {
+                          &JobMasterInvariants::check_regions, &JobMasterInvariants::check_slots,
+                          &JobMasterInvariants::check_groups, &JobMasterInvariants::check_delta}) {
     if (Broken broken = (this->*rule)(job)) return broken;
   }
   seen_any_ = true;
@@ -91,11 +91,8 @@ Broken JobMasterInvariants::check_tasks(const JobMaster& job) const {
     counts[static_cast<size_t>(execution.state)]++;
     const std::string name = to_string(graph.subtask_at(i));
     if (execution.state == TaskState::kScheduled) return name + " stays SCHEDULED after an event";
-    if (job.state() == JobState::kRunning) {
-      if (execution.state == TaskState::kCreated) return name + " is not deployed in a running job";
-      if (execution.state == TaskState::kCanceling) return name + " is canceled in a running job";
-      if (execution.attempt != graph.at(0).attempt) return name + " has an attempt of its own";
-    }
+    if (job.state() == JobState::kRunning && execution.state == TaskState::kCanceling)
+      return name + " is canceled in a running job";
     if (job.state() == JobState::kCancelling || job.state() == JobState::kFailing) {
       const bool ends = is_terminal(execution.state) || !is_live(execution.state) ||
                         execution.state == TaskState::kCanceling;
@@ -112,10 +109,64 @@ Broken JobMasterInvariants::check_tasks(const JobMaster& job) const {
   return std::nullopt;
 }
 
+Broken JobMasterInvariants::check_regions(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  for (uint32_t r = 0; r < graph.regions().count(); r++) {
+    const auto members = graph.regions().members(r);
+    const Execution& first = graph.at(members[0]);
+    uint32_t begun = 0, unended = 0;
+    for (const uint32_t m : members) {
+      const Execution& execution = graph.at(m);
+      begun += execution.state != TaskState::kCreated;
+      unended += !is_ended(execution.state);
+      if (execution.attempt != first.attempt)
+        return fmt::format("tasks of region {} have different attempts", r);
+      const bool goes_on = is_live(execution.state) && execution.state != TaskState::kCanceling;
+      if (goes_on && graph.open_inputs(r) != 0 && job.state() != JobState::kCommitting)
+        return fmt::format("region {} runs before its inputs are complete", r);
+    }
+    if (begun != graph.begun(r) || unended != graph.unended(r))
+      return fmt::format("region {} is miscounted", r);
+    if (begun != 0 && begun != members.size())
+      return fmt::format("only a part of region {} is deployed", r);
+  }
+  return check_inputs(job);
+}
+
+/// The counters against what the groups say.
+Broken JobMasterInvariants::check_inputs(const JobMaster& job) const {
+  const ExecutionGraph& graph = job.graph();
+  const JobGraph& edges = graph.job_graph();
+  std::vector<std::set<uint32_t>> open(graph.regions().count());
+  for (uint32_t g = 0; g < graph.group_count(); g++) {
+    const ConsumedPartitionGroup& group = graph.group(g);
+    const JobEdge& edge = edges.edges[group.dataset.value];
+    if (edge.exchange == Exchange::kPipelined || edge.feedback) continue;
+    const ConsumerVertexGroup& readers = graph.consumers_of_group(g);
+    for (uint32_t c = readers.consumers.begin; c < readers.consumers.end; c++) {
+      const uint32_t region = graph.regions().region_of(graph.index_of({edge.consumer, c}));
+      for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+        const uint32_t producer = graph.index_of({edge.producer, p});
+        const Execution& made = graph.at(producer);
+        const bool complete = is_ended(made.state) && !made.output_lost;
+        if (!complete && graph.regions().region_of(producer) != region) open[region].insert(g);
+      }
+    }
+  }
+  for (uint32_t r = 0; r < open.size(); r++) {
+    if (open[r].size() != graph.open_inputs(r)) {
+      return fmt::format("region {} has {} open inputs and counts {}", r, open[r].size(),
+                         graph.open_inputs(r));
+    }
+  }
+  return std::nullopt;
+}
+
 Broken JobMasterInvariants::check_slots(const JobMaster& job) const {
   const ExecutionGraph& graph = job.graph();
-  const std::set<Slot> held(job.slots().begin(), job.slots().end());
-  if (held.size() != job.slots().size()) return "a job holds a slot twice";
+  const std::vector<Slot> slots = job.slots();
+  const std::set<Slot> held(slots.begin(), slots.end());
+  if (held.size() != slots.size()) return "a job holds a slot twice";
   std::set<std::tuple<VertexId, TaskManagerId, uint32_t>> used;
   std::map<Slot, std::string> group_of_slot;
   for (uint32_t i = 0; i < graph.task_count(); i++) {
@@ -143,7 +194,8 @@ Broken JobMasterInvariants::check_groups(const JobMaster& job) const {
     const VertexId producer = graph.job_graph().edges[group.dataset.value].producer;
     uint32_t unfinished = 0;
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
-      if (!is_ended(graph.at(SubtaskId{producer, p}).state)) unfinished++;
+      const Execution& execution = graph.at(SubtaskId{producer, p});
+      if (!is_ended(execution.state) || execution.output_lost) unfinished++;
     }
     if (unfinished != group.unfinished) {
       return fmt::format("group {} has {} unfinished producers and counts {}", g, unfinished,
@@ -196,8 +248,12 @@ Broken JobMasterInvariants::check_commands(const JobMaster& job,
     } else if (std::holds_alternative<job_commands::Commit>(command)) {
       if (job.state() != JobState::kCommitting)
         return "results are published too early or too late";
-    } else if (std::holds_alternative<job_commands::FinishTasks>(command)) {
-      if (job.state() != JobState::kFinished) return "tasks are told to finish too early";
+    } else if (const auto* finish = std::get_if<job_commands::FinishTasks>(&command)) {
+      for (const AttemptId& attempt : finish->attempts) {
+        const uint32_t region =
+            job.graph().regions().region_of(job.graph().index_of(attempt.subtask));
+        if (job.graph().unended(region) != 0) return "tasks are told to finish too early";
+      }
     }
   }
   return std::nullopt;

@@ -9,7 +9,7 @@
 namespace freshet {
 
 /// Checks a JobMaster after every event: this state, and this state against the last one. For tests
-/// and simulation; costs a walk over all subtasks.
+/// and simulation; costs a walk over all subtasks, and over the pairs of blocking edges.
 class JobMasterInvariants {
  public:
   /// The first rule that does not hold, for people; none when all do.
@@ -27,6 +27,8 @@ class JobMasterInvariants {
 
   std::optional<std::string> check_job(const JobMaster&) const;
   std::optional<std::string> check_tasks(const JobMaster&) const;
+  std::optional<std::string> check_regions(const JobMaster&) const;
+  std::optional<std::string> check_inputs(const JobMaster&) const;
   std::optional<std::string> check_slots(const JobMaster&) const;
   std::optional<std::string> check_groups(const JobMaster&) const;
   std::optional<std::string> check_delta(const JobMaster&) const;

@@ -8,20 +8,20 @@
 namespace freshet {
 
 std::string JobMaster::describe_slots() const {
-  std::string there = fmt::format("the cluster has {}", slots_.cluster_slots);
-  if (slots_.cluster_slots >= slots_required_) {
-    there += fmt::format(", of which {} {} free", slots_.cluster_slots_free,
-                         slots_.cluster_slots_free == 1 ? "is" : "are");
+  std::string there = fmt::format("the cluster has {}", cluster_slots_);
+  if (cluster_slots_ >= schedule_.slots_needed()) {
+    there += fmt::format(", of which {} {} free", cluster_slots_free_,
+                         cluster_slots_free_ == 1 ? "is" : "are");
   }
   return there;
 }
 
 std::string JobMaster::waiting_for() const {
   if (waits_for_slots()) {
-    return fmt::format("{}, {}", slots_text_, describe_slots());
+    return fmt::format("{}, {}", schedule_.slots_text(), describe_slots());
   }
-  if (state_ == JobState::kRestarting && graph_.live_count() > 0) {
-    const size_t live = graph_.live_count();
+  const size_t live = graph_.count(TaskState::kCanceling);
+  if (state_ == JobState::kRestarting && live > 0) {
     return fmt::format("{} task{} to end", live, live == 1 ? "" : "s");
   }
   if (state_ == JobState::kRestarting) return "the delay before its restart";

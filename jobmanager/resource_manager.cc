@@ -23,7 +23,7 @@ void ResourceManager::remove(TaskManagerId id) {
   drop_ended();
 }
 
-void ResourceManager::require(JobId job, uint32_t total) {
+void ResourceManager::require(JobId job, uint32_t total, uint32_t needed, bool idle) {
   Requirement* requirement = find_requirement(job);
   if (total == 0) {
     if (requirement == nullptr) return;
@@ -35,12 +35,13 @@ void ResourceManager::require(JobId job, uint32_t total) {
   }
   if (requirement == nullptr) requirement = &requirements_.emplace_back();
   requirement->job = job;
-  requirement->waiting = requirement->held.size() < total;
-  if (requirement->total == total) {
+  requirement->waiting = idle && requirement->held.size() < needed;
+  if (requirement->total == total && requirement->needed == needed) {
     if (requirement->waiting && !requirement->held.empty()) cluster_changed_ = true;
     return;
   }
   requirement->total = total;
+  requirement->needed = needed;
   changed_.insert(job);
   if (requirement->held.size() > total) {
     requirement->held.resize(total);
@@ -75,13 +76,14 @@ std::vector<JobId> ResourceManager::assign() {
     uint32_t free = free_count();
     for (Requirement& requirement : requirements_) {
       if (requirement.ended) continue;
-      const auto missing = requirement.total - static_cast<uint32_t>(requirement.held.size());
-      if (missing == 0) continue;
+      const auto held = static_cast<uint32_t>(requirement.held.size());
+      if (held == requirement.total) continue;
       if (cluster_changed_) to_tell.insert(requirement.job);
-      if (missing > free) continue;
-      give(requirement, missing);
+      const uint32_t given = std::min(requirement.total - held, free);
+      if (given == 0 || held + given < requirement.needed) continue;
+      give(requirement, given);
       requirement.waiting = false;
-      free -= missing;
+      free -= given;
       to_tell.insert(requirement.job);
     }
   } while (take_back_from_waiting(to_tell));
@@ -107,7 +109,7 @@ bool ResourceManager::take_back_from_waiting(std::set<JobId>& to_tell) {
 }
 
 /// Evens out how many slots each TaskManager has in use; ties go to the one that registered first.
-void ResourceManager::give(Requirement& requirement, uint32_t missing) {
+void ResourceManager::give(Requirement& requirement, uint32_t count) {
   std::vector<FreeSlots> free = free_by_task_manager();
   const auto in_use = [&](const FreeSlots& f) {
     return task_managers_[f.position].slots - f.indices.size();
@@ -116,7 +118,7 @@ void ResourceManager::give(Requirement& requirement, uint32_t missing) {
   for (const FreeSlots& f : free) {
     if (!f.indices.empty()) by_use.insert({in_use(f), f.position});
   }
-  for (uint32_t i = 0; i < missing; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     const auto [use, position] = *by_use.begin();
     by_use.erase(by_use.begin());
     FreeSlots& from = free[position];

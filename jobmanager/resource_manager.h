@@ -41,8 +41,9 @@ struct TaskManagerInfo {
 };
 
 /// Gives slots to jobs. Pure: no clock, no I/O; equal calls give equal results. A job says how many
-/// it needs in total, and gets what is missing at once or not at all; while it waits it keeps
-/// nothing that another job could begin with. See "Slots" in DESIGN_NOTES.md.
+/// it can use and how many it needs; it gets what is missing of the latter at once or not at all,
+/// and more when there is more. While it waits it keeps nothing that another job could begin with.
+/// See "Slots" in DESIGN_NOTES.md.
 class ResourceManager {
  public:
   /// Replaces a TaskManager of the same id: its slots are lost first, as by remove().
@@ -50,11 +51,13 @@ class ResourceManager {
   /// Its slots are taken from their jobs. Nothing happens when there is none.
   void remove(TaskManagerId);
 
-  /// The total that a job needs from now on; idempotent. Nothing of the job runs now: what it holds
-  /// may be taken back until it has all. Below what it holds, the last are taken.
+  /// The total that a job can use from now on, and how many of them it needs to get on; idempotent.
+  /// `idle`: nothing of the job runs now, and what it holds may be taken back until it has what it
+  /// needs. When the total is below what it holds, the last are taken.
   /// 0 ends the job: what it holds stays taken until its TaskManager has released it or is lost,
   /// because its tasks may still run there.
-  void require(JobId, uint32_t total);
+  void require(JobId, uint32_t total, uint32_t needed, bool idle = true);
+  void require(JobId job, uint32_t total) { require(job, total, total); }
 
   /// The TaskManager has nothing of the job any more: frees what an ended job holds there. Ignored
   /// of a job that has not ended.
@@ -87,8 +90,9 @@ class ResourceManager {
   struct Requirement {
     JobId job;
     uint32_t total = 0;
+    uint32_t needed = 0;
     std::vector<Slot> held;
-    bool waiting = false;  // Since it asked it never held all.
+    bool waiting = false;  // Since it asked, being idle, it never held what it needs.
     bool ended = false;
   };
   struct FreeSlots {
@@ -100,7 +104,7 @@ class ResourceManager {
   std::vector<FreeSlots> free_by_task_manager() const;
   void drop_ended();
   bool take_back_from_waiting(std::set<JobId>& to_tell);
-  void give(Requirement&, uint32_t missing);
+  void give(Requirement&, uint32_t count);
   void sort_held(Requirement&) const;
 
   std::vector<TaskManagerInfo> task_managers_;

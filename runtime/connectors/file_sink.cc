@@ -13,14 +13,17 @@ namespace freshet {
 
 namespace {
 
+constexpr uint64_t kSubtasksMax = 1u << 20;
+
 /// One file of one attempt. Its encoding is the committable.
 struct AttemptFile {
   std::string directory;
   JobId job;
   AttemptNumber attempt = 0;
   uint32_t subtask = 0;
+  uint32_t subtasks = 1;  // Each has a file.
 
-  std::string name() const { return fmt::format("part-{}", subtask); }
+  std::string name() const { return OutputDirectory::part_name(subtask); }
 };
 
 std::string encode(const AttemptFile& file) {
@@ -30,6 +33,7 @@ std::string encode(const AttemptFile& file) {
   encoder.write_varint(file.job.low);
   encoder.write_varint(file.attempt);
   encoder.write_varint(file.subtask);
+  encoder.write_varint(file.subtasks);
   return std::string(encoder.bytes());
 }
 
@@ -42,10 +46,12 @@ Result<AttemptFile> decode(const std::string& payload) {
     file.job.low = decoder.read_varint();
     const uint64_t attempt = decoder.read_varint();
     const uint64_t subtask = decoder.read_varint();
+    const uint64_t subtasks = decoder.read_varint();
     file.attempt = static_cast<AttemptNumber>(attempt);
     file.subtask = static_cast<uint32_t>(subtask);
+    file.subtasks = static_cast<uint32_t>(subtasks);
     if (decoder.remaining() == 0 && !file.directory.empty() && file.attempt == attempt &&
-        file.subtask == subtask) {
+        subtask < subtasks && subtasks <= kSubtasksMax) {
       return file;
     }
   } catch (const CodecError&) {
@@ -64,6 +70,7 @@ class FileWriter final : public Operator {
     place_.job = context.attempt().job;
     place_.attempt = context.attempt().attempt;
     place_.subtask = context.subtask();
+    place_.subtasks = context.parallelism();
     // What is there already is an observation of the outside.
     throw_if_refused(context.external("claim " + place_.directory, [this] { return claim(); }));
     path_ = output().attempt_directory(place_.attempt) + "/" + place_.name();
@@ -148,9 +155,9 @@ class FileCommitter final : public Committer {
   Status commit(const std::string& payload, FileSystem& files) override {
     ASSIGN_OR_RETURN(const AttemptFile file, decode(payload));
     OutputDirectory output(file.directory, file.job, files);
-    RETURN_IF_ERROR(output.publish(file.attempt)
+    RETURN_IF_ERROR(output.publish(file.attempt, file.subtask, file.subtasks)
                         .with_context(fmt::format("cannot publish to '{}'", file.directory)));
-    if (output.is_published(file.name())) return Status();
+    if (output.has(file.subtask)) return Status();
     return not_found(fmt::format("cannot publish '{}/{}': it was removed from '{}'", file.directory,
                                  file.name(), output.attempt_directory(file.attempt)));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace freshet {
@@ -13,6 +14,7 @@ constexpr std::string_view kAttempt = ".attempt-";
 constexpr std::string_view kRemoved = ".removed-";  // Before a job: its attempt is being removed.
 constexpr int kLooksAtEmpty = 3;
 constexpr int kGivenUpMax = 100;                     // While one other subtask makes a directory.
+constexpr std::string_view kParts = ".parts";        // In a collection: how many there will be.
 constexpr std::string_view kTombstone = ".removed";  // In an attempt that is being removed.
 
 std::string_view name_of(const FileInfo& entry) {
@@ -31,6 +33,17 @@ bool is_attempt(const FileInfo& entry) {
 std::vector<FileInfo> entries_of(const std::string& directory, FileSystem& files) {
   auto entries = files.list(directory);
   return entries.ok() ? *std::move(entries) : std::vector<FileInfo>();
+}
+
+Status ok_or_missing(Status status) {
+  return status.code() == StatusCode::kNotFound ? Status() : status;
+}
+
+/// 0 when it is no number.
+uint32_t parse_count(const std::string& text) {
+  uint32_t count = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
 }
 
 }  // namespace
@@ -207,31 +220,96 @@ void OutputDirectory::remove_empty(const std::string& owner) {
 
 // ---- At the end
 
-Status OutputDirectory::publish(AttemptNumber attempt) {
-  const std::string result = beside("result") + job_;
-  const Status decided = files_.rename(attempt_directory(attempt), result);
-  if (!decided.ok() && decided.code() != StatusCode::kNotFound) return decided;
-  const auto info = files_.info(result);
-  if (info.ok()) return put_in_place(job_);
-  return info.status().code() == StatusCode::kNotFound ? Status() : info.status();
+std::string OutputDirectory::part_name(uint32_t index) { return fmt::format("part-{}", index); }
+
+Result<bool> OutputDirectory::is_there(const std::string& path) const {
+  const auto info = files_.info(path);
+  if (!info.ok() && info.status().code() != StatusCode::kNotFound) return info.status();
+  return info.ok();
+}
+
+std::string OutputDirectory::collection() const { return beside("parts") + job_; }
+
+/// With its `.parts` from the first moment on, so that nobody takes less for all. True when this
+/// call made it.
+Result<bool> OutputDirectory::make_collection(uint32_t index, uint32_t count) {
+  ASSIGN_OR_RETURN(const bool there, is_there(collection()));
+  if (there) return false;
+  const std::string claim = fmt::format("{}{}-parts-{}", beside("claim"), job_, index);
+  RETURN_IF_ERROR(files_.create_directories(claim));
+  RETURN_IF_ERROR(
+      files_.write_atomically(fmt::format("{}/{}", claim, kParts), std::to_string(count)));
+  const Status made = files_.rename(claim, collection());
+  (void)files_.remove_all(claim);
+  if (made.ok()) return true;
+  ASSIGN_OR_RETURN(const bool by_another, is_there(collection()));
+  if (by_another) return false;
+  return made;
+}
+
+Status OutputDirectory::collect(const std::string& part, uint32_t index, uint32_t count) {
+  ASSIGN_OR_RETURN(const bool made, make_collection(index, count));
+  const Status moved = files_.rename(part, collection() + "/" + part_name(index));
+  if (moved.ok() || moved.code() != StatusCode::kNotFound) return moved;
+  // Somebody else has moved it: into this collection, or all is published already, or cleaned up.
+  if (made && entries_of(collection(), files_).size() == 1) (void)files_.remove_all(collection());
+  return Status();
+}
+
+Status OutputDirectory::publish(AttemptNumber attempt, uint32_t index, uint32_t count) {
+  const std::string part = attempt_directory(attempt) + "/" + part_name(index);
+  ASSIGN_OR_RETURN(const bool to_be_collected, is_there(part));
+  if (to_be_collected) RETURN_IF_ERROR(collect(part, index, count));
+  ASSIGN_OR_RETURN(const bool collecting, is_there(collection()));
+  if (collecting) {
+    // The next one first: parts come in their order, more or less.
+    for (uint32_t k = 1; k <= count; k++) {
+      ASSIGN_OR_RETURN(const bool there,
+                       is_there(collection() + "/" + part_name((index + k) % count)));
+      if (!there) return Status();
+    }
+    RETURN_IF_ERROR(ok_or_missing(files_.rename(collection(), beside("result") + job_)));
+  }
+  ASSIGN_OR_RETURN(const bool result, is_there(beside("result") + job_));
+  return result ? put_in_place(job_) : Status();
+}
+
+bool OutputDirectory::has(uint32_t index) const {
+  // In the order in which it goes through them.
+  for (const std::string& place : {collection(), beside("result") + job_, path_}) {
+    if (files_.info(place + "/" + part_name(index)).ok()) return true;
+  }
+  return false;
+}
+
+/// False for what was collected while the job was cleaned up.
+Result<bool> OutputDirectory::is_whole(const std::string& directory, uint32_t count) const {
+  for (uint32_t i = 0; i < count; i++) {
+    ASSIGN_OR_RETURN(const bool there, is_there(directory + "/" + part_name(i)));
+    if (!there) return false;
+  }
+  return true;
 }
 
 Status OutputDirectory::put_in_place(const std::string& owner) {
   const std::string result = beside("result") + owner;
-  if (files_.info(fmt::format("{}/{}", result, kTombstone)).ok()) {
-    remove_tombstone_last(result);
+  const std::string parts = fmt::format("{}/{}", result, kParts);
+  bool whole = !files_.info(fmt::format("{}/{}", result, kTombstone)).ok();
+  if (const auto text = files_.read_all(parts); whole && text.ok()) {
+    ASSIGN_OR_RETURN(whole, is_whole(result, parse_count(*text)));
+    if (whole) RETURN_IF_ERROR(ok_or_missing(files_.remove(parts)));
+  } else if (!text.ok() && text.status().code() != StatusCode::kNotFound) {
+    return text.status();
+  }
+  if (!whole) {
+    remove_but_last(result, files_.info(parts).ok() ? kParts : kTombstone);
     return Status();
   }
   for (const Owned& attempt : attempts()) {
     if (attempt.owner == owner) (void)files_.remove_all(attempt.path);
   }
   remove_empty_attempts();
-  const Status placed = files_.rename(result, path_);
-  return placed.code() == StatusCode::kNotFound ? Status() : placed;  // Somebody else did it.
-}
-
-bool OutputDirectory::is_published(const std::string& file) const {
-  return files_.info(path_ + "/" + file).ok();
+  return ok_or_missing(files_.rename(result, path_));  // Somebody else did it.
 }
 
 void OutputDirectory::remove_empty_attempts() {
@@ -253,7 +331,8 @@ void OutputDirectory::remove_leftovers() {
   const auto is_mine = [this](const Owned& one) { return one.owner == job_; };
   const auto results = beside_for("result");
   const auto removed = beside_for("removed");
-  if (any || std::any_of(results.begin(), results.end(), is_mine) ||
+  if (any || files_.info(collection()).ok() ||
+      std::any_of(results.begin(), results.end(), is_mine) ||
       std::any_of(removed.begin(), removed.end(), is_mine)) {
     remove_leftovers_of(job_);
   }
@@ -266,6 +345,8 @@ void OutputDirectory::remove_leftovers_of(const std::string& owner) {
   for (const Owned& attempt : attempts()) {
     if (attempt.owner == owner) remove_attempt(attempt);
   }
+  // After them: nothing comes into it any more.
+  remove_but_last(beside("parts") + owner, kParts);
   remove_empty_attempts();
   (void)files_.remove_empty_directory(path_);
   (void)files_.remove_all(removed);
@@ -285,12 +366,14 @@ void OutputDirectory::remove_attempt(const Owned& attempt) {
 /// For a directory that cannot be renamed now: who can rename it while its files go sees by the
 /// last of them that it is not whole.
 void OutputDirectory::entomb(const std::string& attempt) {
-  if (files_.create(fmt::format("{}/{}", attempt, kTombstone)).ok()) remove_tombstone_last(attempt);
+  if (files_.create(fmt::format("{}/{}", attempt, kTombstone)).ok())
+    remove_but_last(attempt, kTombstone);
 }
 
-void OutputDirectory::remove_tombstone_last(const std::string& directory) {
+/// The file that says that it is not whole goes last.
+void OutputDirectory::remove_but_last(const std::string& directory, std::string_view last) {
   for (const FileInfo& entry : entries_of(directory, files_)) {
-    if (name_of(entry) != kTombstone) (void)files_.remove(entry.path);
+    if (name_of(entry) != last) (void)files_.remove(entry.path);
   }
   (void)files_.remove_all(directory);
 }

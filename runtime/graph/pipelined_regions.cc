@@ -93,21 +93,21 @@ class PipelinedRegions::Builder {
                                                      static_cast<uint32_t>(out_.logical_.size()));
       if (added) out_.logical_.emplace_back();
       out_.logical_[it->second].vertices.push_back(vertex.id);
-      logical_of_.push_back(it->second);
+      out_.logical_of_.push_back(it->second);
     }
     for (const RegionReason& reason : reasons_)
       logical_holding(reason.edge).reasons.push_back(reason);
   }
 
   LogicalRegion& logical_holding(DatasetId edge) {
-    return out_.logical_[logical_of_[graph_.edges[edge.value].producer.value]];
+    return out_.logical_[out_.logical_of_[graph_.edges[edge.value].producer.value]];
   }
 
   void collect_inner_edges() {
     inner_edges_.resize(out_.logical_.size());
     for (const JobEdge& edge : graph_.edges) {
-      const uint32_t logical = logical_of_[edge.producer.value];
-      if (logical == logical_of_[edge.consumer.value]) inner_edges_[logical].push_back(&edge);
+      const uint32_t logical = out_.logical_of_[edge.producer.value];
+      if (logical == out_.logical_of_[edge.consumer.value]) inner_edges_[logical].push_back(&edge);
     }
   }
 
@@ -234,7 +234,6 @@ class PipelinedRegions::Builder {
   UnionFind logical_sets_;
   std::vector<DatasetId> joined_;                         // Edges on a cycle of vertices.
   std::vector<RegionReason> reasons_;                     // Of all logical regions.
-  std::vector<uint32_t> logical_of_;                      // By vertex.
   std::vector<std::vector<const JobEdge*>> inner_edges_;  // By logical region.
   std::vector<uint32_t> place_of_vertex_;                 // In the logical region being cut.
   uint32_t regions_ = 0;

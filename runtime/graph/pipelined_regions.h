@@ -57,6 +57,8 @@ class PipelinedRegions {
   }
 
   const std::vector<LogicalRegion>& logical_regions() const { return logical_; }
+  /// Index in logical_regions().
+  uint32_t logical_region_of(VertexId vertex) const { return logical_of_[vertex.value]; }
 
   /// Vertices, edges and pairs of pointwise edges that were visited: for the test that they follow
   /// the size of the job.
@@ -68,6 +70,7 @@ class PipelinedRegions {
   std::vector<uint32_t> region_of_;     // By subtask.
   std::vector<uint32_t> first_member_;  // In members_; one more than there are regions.
   std::vector<uint32_t> members_;       // Ascending in each region.
+  std::vector<uint32_t> logical_of_;    // By vertex.
   std::vector<LogicalRegion> logical_;  // By their first vertex; so are the regions' numbers.
   uint64_t steps_ = 0;
 };

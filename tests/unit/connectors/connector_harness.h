@@ -26,7 +26,7 @@ class FakeContext final : public OperatorContext {
   }
 
   uint32_t subtask() const override { return attempt_.subtask.index; }
-  uint32_t parallelism() const override { return 1; }
+  uint32_t parallelism() const override { return subtasks; }
   uint32_t max_parallelism() const override { return 128; }
   const AttemptId& attempt() const override { return attempt_; }
   OperatorId operator_id() const override { return OperatorId{1}; }
@@ -45,6 +45,7 @@ class FakeContext final : public OperatorContext {
     return it == settings.end() ? "" : it->second;
   }
 
+  uint32_t subtasks = 1;
   EpochMillis now = 0;
   std::optional<EpochMillis> wake_time;
   std::map<std::string, std::string> settings;

@@ -26,8 +26,9 @@ constexpr JobId kOtherJob{0, 2};
 class Writer {
  public:
   Writer(const OperatorFactory& factory, FileSystem& files, uint32_t subtask, AttemptNumber attempt,
-         JobId job = kJob)
+         JobId job = kJob, uint32_t subtasks = 1)
       : context(files, subtask, attempt, job), writer_(factory.make()) {
+    context.subtasks = std::max(subtasks, subtask + 1);
     writer_->open(context, {});
   }
   ~Writer() { writer_->close(); }
@@ -50,7 +51,7 @@ class FileSinkTest : public testing::Test {
  protected:
   std::string write(uint32_t subtask, AttemptNumber attempt, const std::string& line,
                     JobId job = kJob) {
-    Writer writer(*factory_, files_, subtask, attempt, job);
+    Writer writer(*factory_, files_, subtask, attempt, job, subtasks_);
     writer.write(line);
     const auto payloads = writer.end();
     EXPECT_EQ(payloads.size(), 1u);
@@ -64,23 +65,36 @@ class FileSinkTest : public testing::Test {
     return factory_->make_committer()->commit(payload, files_);
   }
 
+  uint32_t subtasks_ = 1;
   MemoryFileSystem files_;
   std::shared_ptr<const OperatorFactory> factory_ = file_sink<std::string>("/out/").writer;
 };
 
-TEST_F(FileSinkTest, PublishesNothingBeforeTheCommit) {
+TEST_F(FileSinkTest, PublishesNothingBeforeTheLastCommit) {
+  subtasks_ = 2;
   const std::string first = write(0, 0, "a");
   const std::string second = write(1, 0, "b");
   EXPECT_EQ(files_.files(),
             (Files{{hidden(kJob, 0) + "/part-0", "a\n"}, {hidden(kJob, 0) + "/part-1", "b\n"}}));
   EXPECT_TRUE(commit(first).ok());
-  EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
+  EXPECT_FALSE(files_.info("/out/part-0").ok());
   EXPECT_TRUE(commit(second).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}}));
   EXPECT_FALSE(files_.info("/out/.attempt-0").ok());
 }
 
+TEST_F(FileSinkTest, PublishesTheLastAttemptOfEachSubtask) {
+  subtasks_ = 3;
+  (void)write(1, 0, "old");
+  (void)write(2, 1, "older");
+  const std::vector<std::string> payloads = {write(0, 0, "a"), write(1, 1, "b"), write(2, 2, "c")};
+  for (const std::string& payload : payloads) EXPECT_TRUE(commit(payload).ok());
+  EXPECT_EQ(files_.files(),
+            (Files{{"/out/part-0", "a\n"}, {"/out/part-1", "b\n"}, {"/out/part-2", "c\n"}}));
+}
+
 TEST_F(FileSinkTest, CommitsTheSameFileAgainAfterACrashBeforeTheAnswer) {
+  subtasks_ = 2;
   const std::string first = write(0, 0, "a");
   const std::string second = write(1, 0, "b");
   EXPECT_TRUE(commit(first).ok());
@@ -129,7 +143,7 @@ TEST_F(FileSinkTest, FailsInTheSameWayWhenItIsExecutedAgain) {
 
 TEST_F(FileSinkTest, RemovesWhatOlderAttemptsLeft) {
   (void)write(0, 0, "old");
-  (void)write(1, 3, "older than ten");
+  (void)write(0, 3, "older than ten");
   const std::string payload = write(0, 10, "new");
   EXPECT_TRUE(commit(payload).ok());
   EXPECT_EQ(files_.files(), (Files{{"/out/part-0", "new\n"}}));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <set>
 
 #include "jobmanager/control_messages.h"
@@ -38,7 +39,9 @@ std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism,
     graph.assign(i, AllocationId{i + 1}, TaskManagerId{index / per_task_manager + 1},
                  index % per_task_manager);
   }
-  return build_deployment(graph, JobId{0, 1}, true);
+  std::vector<uint32_t> all(graph.task_count());
+  std::iota(all.begin(), all.end(), 0u);
+  return build_deployment(graph, JobId{0, 1}, true, all);
 }
 
 class DeploymentEncoderTest : public testing::Test {

@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "jobmanager/deployment.h"
-#include "jobmanager/failover.h"
 #include "tests/unit/jobmanager/test_jobs.h"
 
 namespace freshet {
@@ -66,6 +67,12 @@ TEST(ExecutionGraphTest, NamesWhatItHas) {
   EXPECT_FALSE(graph.contains({VertexId{2}, 0}));
 }
 
+std::vector<uint32_t> all_of(const ExecutionGraph& graph) {
+  std::vector<uint32_t> all(graph.task_count());
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
 /// Steps and structures of a job, its deployment included.
 uint64_t size_of_deployment(uint32_t parallelism, Partitioning partitioning) {
   ExecutionGraph graph(two_vertices(parallelism, parallelism, partitioning));
@@ -73,7 +80,7 @@ uint64_t size_of_deployment(uint32_t parallelism, Partitioning partitioning) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
   uint64_t size = graph.build_steps() + graph.group_count();
-  for (const auto& message : build_deployment(graph, JobId{}, true)) {
+  for (const auto& message : build_deployment(graph, JobId{}, true, all_of(graph))) {
     size += message.tasks.size();
     for (const auto& task : message.tasks) size += task.groups.size();
     size += message.groups.size();
@@ -95,7 +102,7 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
-  const auto messages = build_deployment(graph, JobId{}, true);
+  const auto messages = build_deployment(graph, JobId{}, true, all_of(graph));
   ASSERT_EQ(messages.size(), 100u);
   for (const auto& message : messages) {
     ASSERT_EQ(message.groups.size(), 1u);
@@ -115,15 +122,6 @@ TEST(ExecutionGraphTest, CountsAloneLeaveGaugesAsTheyAre) {
   graph.set_counts(1, progress);
   EXPECT_EQ(graph.at(1).progress.records_in, 8u);
   EXPECT_EQ(graph.at(1).progress.gauges.busy_per_second, 300);
-}
-
-TEST(FailoverTest, RestartsTheWholeJob) {
-  const ExecutionGraph graph(two_vertices(3, 4));
-  TaskFailure failure;
-  failure.subtasks = {{VertexId{0}, 1}};
-  const FailoverPlan plan = plan_failover(graph, failure);
-  EXPECT_EQ(plan.restart,
-            (std::vector<SubtaskRange>{{VertexId{0}, {0, 3}}, {VertexId{1}, {0, 4}}}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "jobmanager/job_master_invariants.h"
+#include "tests/unit/graph/region_sketch.h"
 #include "tests/unit/jobmanager/test_jobs.h"
 
 namespace freshet {
@@ -21,10 +22,7 @@ class RandomCluster {
     EXPECT_TRUE(configuration.set("restart-strategy.type", "fixed-delay").ok());
     EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.attempts", "1000000").ok());
     EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.delay", "50 ms").ok());
-    const auto parallelism = [this] { return static_cast<uint32_t>(1 + random_->below(4)); };
-    const auto partitioning = random_->one_in(2) ? Partitioning::kHash : Partitioning::kRescale;
-    JobGraph graph = two_vertices(parallelism(), parallelism(), partitioning);
-    if (random_->one_in(3)) graph.vertices[1].slot_sharing_group = "other";
+    JobGraph graph = seed % 2 == 0 ? two_random_vertices() : regions_of(seed);
     JobMaster::Options options{JobId{0, 1}, test_submission(std::move(graph)), 1h};
     job_ = std::make_unique<JobMaster>(
         std::move(options), std::move(make_restart_backoff(configuration, *random_)).value());
@@ -32,11 +30,29 @@ class RandomCluster {
     carry_out(job_->start(now_));
   }
 
+  JobGraph two_random_vertices() {
+    const auto parallelism = [this] { return static_cast<uint32_t>(1 + random_->below(4)); };
+    const auto partitioning = random_->one_in(2) ? Partitioning::kHash : Partitioning::kRescale;
+    JobGraph graph = two_vertices(parallelism(), parallelism(), partitioning);
+    if (random_->one_in(3)) graph.vertices[1].slot_sharing_group = "other";
+    return graph;
+  }
+
+  /// Blocking and pipelined edges of all kinds; in half of the cases a batch job.
+  JobGraph regions_of(uint64_t seed) {
+    JobGraph graph = random_region_graph(seed);
+    if (random_->one_in(2)) graph.mode = RuntimeMode::kBatch;
+    for (JobVertex& vertex : graph.vertices) {
+      if (random_->one_in(6)) vertex.slot_sharing_group = "other";
+    }
+    return graph;
+  }
+
   /// False when a rule was broken; the failure is recorded.
   bool run() {
     for (int i = 0; i < 300 && !ended() && healthy(); i++) step(/*faults=*/true);
     if (random_->one_in(8) && !ended()) cancel();
-    while (task_managers_.size() < 4) add_task_manager();
+    while (task_managers_.size() < 8) add_task_manager();
     for (int i = 0; i < 20'000 && !ended() && healthy(); i++) step(/*faults=*/false);
     if (!healthy()) return false;
     if (!ended()) return fail("the job did not end after the faults had ended");
@@ -54,6 +70,7 @@ class RandomCluster {
     std::deque<JobCommand> to_it;
     std::deque<std::function<JobCommands()>> from_it;
     std::map<AttemptId, TaskState> tasks;
+    std::set<AttemptId> outputs;  // Of those that have ended.
   };
 
   bool ended() const { return is_terminal(job_->state()); }
@@ -68,7 +85,7 @@ class RandomCluster {
     task_managers_[id];
     TaskManagerInfo info;
     info.id = id;
-    info.slots = 2;
+    info.slots = 4;
     resources_.add(info);
     carry_out(job_->on_task_manager_registered(now_, info));
   }
@@ -126,14 +143,21 @@ class RandomCluster {
     const JobCommand command = std::move(task_manager.to_it.front());
     task_manager.to_it.pop_front();
     if (const auto* deploy = std::get_if<job_commands::DeployTasks>(&command)) {
-      for (const auto& task : deploy->tasks) start_task(id, task_manager, task.attempt);
+      for (const auto& task : deploy->tasks) {
+        check_inputs(*deploy, task);
+        start_task(id, task_manager, task.attempt);
+      }
     } else if (const auto* cancel = std::get_if<job_commands::CancelTasks>(&command)) {
       for (const AttemptId& attempt : cancel->attempts) {
         if (task_manager.tasks.erase(attempt) == 0) continue;
         report(id, task_manager, attempt, TaskState::kCanceled);
       }
     } else if (const auto* finish = std::get_if<job_commands::FinishTasks>(&command)) {
-      for (const AttemptId& attempt : finish->attempts) task_manager.tasks.erase(attempt);
+      for (const AttemptId& attempt : finish->attempts) {
+        if (task_manager.tasks.erase(attempt) == 0) continue;
+        task_manager.outputs.insert(attempt);
+        report(id, task_manager, attempt, TaskState::kFinished);
+      }
     } else if (const auto* commit = std::get_if<job_commands::Commit>(&command)) {
       const bool good = !random_->one_in(8);
       if (good) {
@@ -143,6 +167,41 @@ class RandomCluster {
         return job_->on_commit_done(now_, id, commit_id, good ? Status() : unavailable("disk"));
       });
     }
+  }
+
+  /// Whoever is started finds what it reads, unless that was lost and it will be cancelled.
+  void check_inputs(const job_commands::DeployTasks& deploy,
+                    const job_commands::TaskDeployment& task) {
+    const ExecutionGraph& graph = job_->graph();
+    const Execution& consumer = graph.at(task.attempt.subtask);
+    if (consumer.attempt != task.attempt.attempt || consumer.state == TaskState::kCanceling) return;
+    for (const uint32_t g : task.groups) {
+      const job_commands::GateGroup& group = *deploy.groups[g];
+      const JobEdge& edge = graph.job_graph().edges[group.dataset.value];
+      if (edge.exchange == Exchange::kPipelined) continue;
+      for (const auto& range : group.producers) {
+        for (uint32_t p = range.producers.begin; p < range.producers.end; p++)
+          check_input(task, {job_->id(), {edge.producer, p}, range.attempt},
+                      group.task_managers[range.location]);
+      }
+    }
+  }
+
+  void check_input(const job_commands::TaskDeployment& task, const AttemptId& producer,
+                   TaskManagerId at) {
+    const PipelinedRegions& regions = job_->graph().regions();
+    const auto region = [&](const AttemptId& attempt) {
+      return regions.region_of(job_->graph().index_of(attempt.subtask));
+    };
+    if (region(producer) == region(task.attempt)) return;  // They run together.
+    const auto found = task_managers_.find(at);
+    if (found == task_managers_.end()) return;  // The job will learn of it.
+    const auto running = found->second.tasks.find(producer);
+    const bool there =
+        found->second.outputs.contains(producer) ||
+        (running != found->second.tasks.end() && running->second == TaskState::kEndOfData);
+    if (!there && !failed_.contains(producer))
+      fail(to_string(task.attempt) + " does not find " + to_string(producer));
   }
 
   void start_task(TaskManagerId id, TaskManager& task_manager, const AttemptId& attempt) {
@@ -169,6 +228,7 @@ class RandomCluster {
     const AttemptId attempt = it->first;
     if (faults && random_->one_in(15)) {
       task_manager.tasks.erase(it);
+      failed_.insert(attempt);
       return report(id, task_manager, attempt, TaskState::kFailed);
     }
     if (it->second == TaskState::kEndOfData) return;
@@ -183,7 +243,7 @@ class RandomCluster {
     report.attempt = attempt;
     report.state = state;
     if (state == TaskState::kFailed) report.cause = user_error("threw");
-    if (state == TaskState::kEndOfData && attempt.subtask.vertex == VertexId{1}) {
+    if (state == TaskState::kEndOfData && is_sink(attempt.subtask.vertex)) {
       report.committables.push_back({OperatorId{2}, to_string(attempt)});
     }
     task_manager.from_it.push_back(
@@ -201,7 +261,9 @@ class RandomCluster {
     }
   }
 
-  void send(const job_commands::RequireSlots& c) { resources_.require(job_->id(), c.total); }
+  void send(const job_commands::RequireSlots& c) {
+    resources_.require(job_->id(), c.total, c.needed, c.idle);
+  }
   void send(const job_commands::ReleaseJob&) {}
   template <class Command>
   void send(const Command& command) {
@@ -209,11 +271,16 @@ class RandomCluster {
     if (it != task_managers_.end()) it->second.to_it.push_back(command);
   }
 
+  bool is_sink(VertexId vertex) const { return job_->graph().outputs_of(vertex).empty(); }
+
   bool check_published() {
-    const uint32_t sinks = job_->graph().job_graph().vertices[1].parallelism;
-    const AttemptNumber attempt = job_->graph().at(0).attempt;
+    const ExecutionGraph& graph = job_->graph();
     std::set<std::string> wanted;
-    for (uint32_t i = 0; i < sinks; i++) wanted.insert(fmt::format("1/{}#{}", i, attempt));
+    for (uint32_t i = 0; i < graph.task_count(); i++) {
+      const SubtaskId subtask = graph.subtask_at(i);
+      if (is_sink(subtask.vertex))
+        wanted.insert(to_string(AttemptId{job_->id(), subtask, graph.at(i).attempt}));
+    }
     return published_ == wanted ? true : fail("published is not what the last attempt left");
   }
 
@@ -223,6 +290,7 @@ class RandomCluster {
   JobMasterInvariants invariants_;
   std::map<TaskManagerId, TaskManager> task_managers_;
   std::set<std::string> published_;
+  std::set<AttemptId> failed_;
   uint64_t next_task_manager_ = 1;
   TimePoint now_{};
   std::string broken_;

@@ -12,7 +12,8 @@ bool g_rewrite = false;
 
 /// Runs the lines of a transcript that begin with `> ` and writes what each of them gave below it.
 std::string replay(const std::string& transcript) {
-  JobScript script(two_vertices());
+  const bool batch = transcript.starts_with("# Batch");
+  JobScript script(batch ? two_stages() : two_vertices());
   std::istringstream lines(transcript);
   std::string result;
   for (std::string line; std::getline(lines, line);) {
@@ -42,7 +43,8 @@ TEST_P(JobMasterTranscriptTest, SaysTheSameAsBefore) {
 
 INSTANTIATE_TEST_SUITE_P(Transcripts, JobMasterTranscriptTest,
                          testing::Values("crashes", "finishes", "task_manager_lost",
-                                         "lost_while_committing", "commit_not_answered"),
+                                         "lost_while_committing", "commit_not_answered",
+                                         "batch_on_one_slot", "batch_output_lost"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -42,6 +42,13 @@ JobGraph two_vertices(uint32_t sources, uint32_t sinks, Partitioning partitionin
   return graph;
 }
 
+JobGraph two_stages() {
+  JobGraph graph = two_vertices();
+  graph.mode = RuntimeMode::kBatch;
+  graph.edges[0].exchange = Exchange::kBlocking;
+  return graph;
+}
+
 JobSubmission test_submission(JobGraph graph) {
   JobSubmission submission;
   submission.name = "word count";
@@ -60,6 +67,8 @@ std::string show(const std::vector<AttemptId>& attempts) {
 
 struct Shower {
   std::string operator()(const job_commands::RequireSlots& c) const {
+    if (c.total != c.needed)
+      return fmt::format("require_slots {} to {}{}", c.needed, c.total, c.idle ? "" : " running");
     return fmt::format("require_slots {}", c.total);
   }
   std::string operator()(const job_commands::DeployTasks& c) const {

@@ -17,6 +17,9 @@ JobEdge test_edge(uint32_t id, uint32_t producer, uint32_t consumer, Partitionin
 JobGraph two_vertices(uint32_t sources = 2, uint32_t sinks = 2,
                       Partitioning partitioning = Partitioning::kHash);
 
+/// The same as a batch job, with a blocking edge.
+JobGraph two_stages();
+
 JobSubmission test_submission(JobGraph graph);
 
 /// One line per command, for comparison: `deploy tm=1 0/0#0@0 1/0#0@0 groups=0[0-2)`.

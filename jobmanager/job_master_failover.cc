@@ -1,0 +1,130 @@
+// What a failure means for a job: which regions are cancelled, and when they run again.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "jobmanager/job_master.h"
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+
+namespace freshet {
+
+/// What fails while it is being cancelled is decided already; nobody calls this for it.
+void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& commands,
+                     const std::vector<uint32_t>& lost_outputs) {
+  if (state_ != JobState::kRunning && state_ != JobState::kRestarting) return;
+  const FailoverPlan plan = plan_failover(graph_, failure.subtasks, lost_outputs);
+  if (plan.regions.empty()) return;  // Nobody wants what was lost.
+  cause_ = failure.cause;
+  if (!failure.task_manager) cause_ = cause_.with_context(describe(failure.subtasks.front()));
+  note_failure(failure, cause_);
+  LOG_WARN("tasks_failed", {{"job", id()},
+                            {"tasks", failure.subtasks.size()},
+                            {"lost_outputs", lost_outputs.size()},
+                            {"regions", plan.regions.size()},
+                            {"operator", failure.operator_name},
+                            {"cause", cause_}});
+  if (failure.permanent || cause_.code() == StatusCode::kInvalidArgument) {
+    begin_failing(now, cause_, commands);
+    return;
+  }
+  const RestartBackoff::Decision decision = backoff_->on_failure(now);
+  if (!decision.restart) {
+    begin_failing(now,
+                  Status(cause_.code(), fmt::format("{} (not restarted: {})", cause_.message(),
+                                                    backoff_->describe())),
+                  commands);
+    return;
+  }
+  if (decision.new_round) restarts_++;
+  begin_restart(now, plan, decision.delay, commands);
+}
+
+void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
+                              JobCommands& commands) {
+  if (state_ != JobState::kRestarting) move(JobState::kRestarting);
+  LOG_INFO("job_restarts", {{"job", id()},
+                            {"restart", restarts_},
+                            {"regions", plan.regions.size()},
+                            {"delay_ms", to_millis(delay)}});
+  slot_deadline_.reset();
+  if (!pending_restart_) pending_restart_ = PendingRestart{now + delay, {}};
+  pending_restart_->due = std::max(pending_restart_->due, now + delay);
+  add_to_restart(plan, commands);
+}
+
+void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) {
+  std::vector<uint32_t> executions;
+  for (const uint32_t region : plan.regions) {
+    finishing_.erase(region);
+    for (const uint32_t index : graph_.regions().members(region)) {
+      graph_.bump_version(index);
+      graph_.lose_output(index);  // Nobody begins to read what will be made again.
+      pending_restart_->versions.push_back({index, graph_.at(index).version});
+      executions.push_back(index);
+    }
+  }
+  std::sort(executions.begin(), executions.end());
+  cancel_live(executions, commands);
+}
+
+void JobMaster::cancel_all(JobCommands& commands) {
+  std::vector<uint32_t> executions(graph_.task_count());
+  for (uint32_t i = 0; i < executions.size(); i++) executions[i] = i;
+  cancel_live(executions, commands);
+}
+
+void JobMaster::cancel_live(const std::vector<uint32_t>& executions, JobCommands& commands) {
+  std::map<TaskManagerId, std::vector<AttemptId>> by_task_manager;
+  for (const uint32_t index : executions) {
+    const Execution& execution = graph_.at(index);
+    if (!is_live(execution.state) || execution.state == TaskState::kCanceling) continue;
+    graph_.move(index, TaskState::kCanceling);
+    by_task_manager[execution.task_manager].push_back(
+        {id(), graph_.subtask_at(index), execution.attempt});
+  }
+  for (auto& [to, attempts] : by_task_manager) {
+    commands.push_back(job_commands::CancelTasks{to, std::move(attempts)});
+  }
+}
+
+void JobMaster::advance(TimePoint now, JobCommands& commands) {
+  switch (state_) {
+    case JobState::kFailing:
+      if (graph_.live_count() == 0) end(JobState::kFailed, commands);
+      return;
+    case JobState::kCancelling:
+      if (graph_.live_count() == 0) end(JobState::kCanceled, commands);
+      return;
+    case JobState::kRestarting:
+      // Only what restarts is being cancelled.
+      if (pending_restart_ && graph_.count(TaskState::kCanceling) == 0 &&
+          now >= pending_restart_->due)
+        restart(now, commands);
+      return;
+    default:
+      return;
+  }
+}
+
+void JobMaster::restart(TimePoint now, JobCommands& commands) {
+  std::vector<uint32_t> regions;
+  for (const auto& [index, version] : pending_restart_->versions) {
+    if (graph_.at(index).version != version) continue;  // Decided anew since.
+    graph_.reset(index);
+    committables_.erase(index);
+    const uint32_t region = graph_.regions().region_of(index);
+    if (regions.empty() || regions.back() != region) regions.push_back(region);
+  }
+  pending_restart_.reset();
+  for (auto& [id, tasks] : deployed_)
+    std::erase_if(tasks, [&, to = id](uint32_t i) { return graph_.at(i).task_manager != to; });
+  for (const uint32_t region : regions) schedule_.stop_region(region, /*again=*/true);
+  commands.push_back(slots_required());
+  slot_deadline_ = now + options_.slot_timeout;
+  start_regions(now, commands);
+  if (state_ == JobState::kRestarting && graph_.live_count() > 0) move(JobState::kRunning);
+}
+
+}  // namespace freshet
