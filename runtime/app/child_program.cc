@@ -14,13 +14,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
+#include <memory>
+
+#include "runtime/base/clock.h"
 
 namespace freshet {
 
 namespace {
 
-constexpr size_t kCapturedBytesMax = 64 << 10;
+constexpr int kLookMillis = 100;  // How often it is asked whether to give up.
 
 /// Where the child's output goes; both ends of its pipe are closed here at the latest.
 class ChildStreams {
@@ -45,26 +47,9 @@ class ChildStreams {
   bool ok() const { return !captured_ || pipe_[0] >= 0; }
   const posix_spawn_file_actions_t* actions() const { return &actions_; }
 
-  /// All that the child writes until it has ended, or closes its end; what is too much is read and
-  /// dropped. Others may have the other end of the pipe, and keep it.
-  std::string read_all(int child) {
-    std::string text;
+  int take_reading_end() {
     close_end(pipe_[1]);
-    std::array<char, 4096> part;
-    std::array<pollfd, 2> waits = {pollfd{pipe_[0], POLLIN, 0}, pollfd{child, POLLIN, 0}};
-    while (captured_) {
-      if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
-      if ((waits[0].revents & (POLLIN | POLLHUP)) == 0) {
-        if (waits[1].revents != 0) break;  // It has ended, and all that it wrote was read.
-        continue;
-      }
-      const ssize_t size = read(pipe_[0], part.data(), part.size());
-      if (size < 0 && errno == EINTR) continue;
-      if (size <= 0) break;
-      const size_t room = kCapturedBytesMax - text.size();
-      text.append(part.data(), std::min(room, static_cast<size_t>(size)));
-    }
-    return text;
+    return pipe_[0];
   }
 
  private:
@@ -87,11 +72,81 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-/// It is not taken from the kernel.
-bool ends_within(int child, Duration patience) {
-  pollfd ended{child, POLLIN, 0};
-  const int64_t millis = std::clamp<int64_t>(to_millis(patience), 0, INT_MAX);
-  return poll(&ended, 1, static_cast<int>(millis)) != 0;
+/// A child until it has ended or closes its output, all of which is read; what is too much is
+/// dropped. Others may have the other end of the pipe, and keep it.
+class Watch {
+ public:
+  Watch(pid_t pid, int output, const ChildLimits& limits)
+      : pid_(pid),
+        child_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))),
+        output_(output),
+        limits_(limits),
+        clock_(make_system_clock()),
+        began_(clock_->now()) {}
+  ~Watch() {
+    if (child_ >= 0) close(child_);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void run(ChildOutcome* outcome) {
+    std::array<pollfd, 2> waits = {pollfd{output_, POLLIN, 0}, pollfd{child_, POLLIN, 0}};
+    while (output_ >= 0 || child_ >= 0) {
+      const int ready = poll(waits.data(), waits.size(), kLookMillis);
+      if (ready < 0 && errno != EINTR) return;
+      if (!outcome->overdue && is_over()) {
+        outcome->overdue = true;
+        (void)kill(pid_, SIGKILL);
+      }
+      if (ready <= 0) continue;
+      if ((waits[0].revents & (POLLIN | POLLHUP)) != 0) {
+        if (!read_some(&outcome->output)) return;
+      } else if (waits[1].revents != 0) {
+        return;  // It has ended, and all that it wrote was read.
+      }
+    }
+  }
+
+ private:
+  bool is_over() const {
+    if (limits_.give_up != nullptr && limits_.give_up->load()) return true;
+    return limits_.patience && clock_->now() - began_ >= *limits_.patience;
+  }
+
+  bool read_some(std::string* text) const {
+    std::array<char, 4096> part;
+    const ssize_t size = read(output_, part.data(), part.size());
+    if (size < 0 && errno == EINTR) return true;
+    if (size <= 0) return false;
+    const size_t room = limits_.output_bytes_max - text->size();
+    text->append(part.data(), std::min(room, static_cast<size_t>(size)));
+    return true;
+  }
+
+  const pid_t pid_;
+  const int child_;
+  const int output_;
+  const ChildLimits& limits_;
+  const std::unique_ptr<Clock> clock_;
+  const TimePoint began_;
+};
+
+/// Of this process, with those that replace or join its own.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    if (!more.contains(std::string(text.substr(0, text.find('='))))) variables.emplace_back(text);
+  }
+  for (const auto& [name, value] : more) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 }  // namespace
@@ -104,23 +159,18 @@ std::string describe_exit(int status) {
 
 Result<ChildOutcome> run_child(const std::string& program,
                                const std::vector<std::string>& arguments, ChildOutput output,
-                               std::optional<Duration> patience) {
+                               const ChildLimits& limits) {
   ChildStreams streams(output);
   if (!streams.ok()) return cannot_start(program, errno);
-  std::vector<char*> words{const_cast<char*>(program.c_str())};
-  for (const std::string& argument : arguments)
-    words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> variables = environment_with(limits.environment);
   pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, program.c_str(), streams.actions(), nullptr, words.data(), environ);
+  const int error = posix_spawn(&pid, program.c_str(), streams.actions(), nullptr,
+                                pointers_to(words).data(), pointers_to(variables).data());
   if (error != 0) return cannot_start(program, error);
   ChildOutcome outcome;
-  const int child = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  outcome.overdue = patience && !ends_within(child, *patience);
-  if (outcome.overdue) (void)kill(pid, SIGKILL);
-  outcome.output = streams.read_all(child);
-  if (child >= 0) close(child);
+  Watch(pid, streams.take_reading_end(), limits).run(&outcome);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return cannot_start(program, errno);

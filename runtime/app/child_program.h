@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +25,19 @@ enum class ChildOutput {
   kCaptured,  // Standard output is kept, standard error is dropped.
 };
 
+struct ChildLimits {
+  std::optional<Duration> patience = {};  // Then it is killed.
+  size_t output_bytes_max = 64 << 10;
+  const std::atomic<bool>* give_up = nullptr;  // Set: as if its time were over.
+  /// Besides this process' own.
+  std::map<std::string, std::string> environment = {};
+};
+
 /// Runs a program to its end, with these arguments as they are: no shell sees them. Standard input
-/// is empty. Blocks; with `patience` only so long, and then it is killed.
+/// is empty. Blocks.
 Result<ChildOutcome> run_child(const std::string& program,
                                const std::vector<std::string>& arguments, ChildOutput output,
-                               std::optional<Duration> patience = std::nullopt);
+                               const ChildLimits& limits = {});
 
 /// `exit code 1`, `signal 9 (Killed)`: of a status that wait() gave.
 std::string describe_exit(int status);

@@ -35,12 +35,26 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
       runner, *process->transport_, *process->clock_, *process->files_, process->faults_.get());
   ASSIGN_OR_RETURN(process->control_address_, process->runner_->start());
   LOG_INFO("job_manager_started", {{"address", process->control_address_.to_string()}});
-  RETURN_IF_ERROR(process->start_rest(options.configuration));
+  RETURN_IF_ERROR(process->start_rest(options));
   RETURN_IF_ERROR(process->start_metrics(options.configuration));
   return process;
 }
 
-Status JobManagerProcess::start_rest(const Configuration& configuration) {
+Status JobManagerProcess::open_uploads(const Options& options) {
+  if (options.program.empty()) return Status();
+  ASSIGN_OR_RETURN(auto uploads, ModuleUploads::options_of(options.configuration));
+  uploads.directory = options.state_directory + "/uploads";
+  uploads.program = options.program;
+  uploads.job_manager = control_address_;
+  if (control_address_.is_wildcard())
+    uploads.job_manager.host =
+        control_address_.host.find(':') == std::string::npos ? "127.0.0.1" : "::1";
+  ASSIGN_OR_RETURN(uploads_, ModuleUploads::open(std::move(uploads), *files_, *clock_));
+  return Status();
+}
+
+Status JobManagerProcess::start_rest(const Options& options) {
+  const Configuration& configuration = options.configuration;
   const std::string& host = configuration.text(config::kBindHost);
   ASSIGN_OR_RETURN(const int64_t port, configuration.integer(config::kRestPort));
   // It asks nobody who he is.
@@ -48,11 +62,12 @@ Status JobManagerProcess::start_rest(const Configuration& configuration) {
     LOG_WARN("rest_off", {{"cause", "it asks for no secret yet, and here one is demanded"}});
     return Status();
   }
+  RETURN_IF_ERROR(open_uploads(options));
   const Address wanted{host, static_cast<uint16_t>(port)};
-  auto rest = rest::RestServer::start(wanted, runner_->queries());
+  auto rest = rest::RestServer::start(wanted, runner_->queries(), uploads_.get());
   if (!rest.ok() && !configuration.has(config::kRestPort)) {
     LOG_WARN("rest_port_in_use", {{"address", wanted.to_string()}});
-    rest = rest::RestServer::start({host, 0}, runner_->queries());
+    rest = rest::RestServer::start({host, 0}, runner_->queries(), uploads_.get());
   }
   if (!rest.ok()) return rest.status().with_context(std::string(config::kRestPort.name));
   rest_ = *std::move(rest);
@@ -72,7 +87,9 @@ Status JobManagerProcess::start_metrics(const Configuration& configuration) {
 void JobManagerProcess::stop() {
   metrics_.reset();
   own_metrics_.reset();
+  if (uploads_) uploads_->stop();
   rest_.reset();
+  uploads_.reset();
   runner_->stop();
   LOG_INFO("job_manager_stopped");
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/app/job_manager_runner.h"
+#include "runtime/app/module_uploads.h"
 #include "runtime/base/configuration.h"
 #include "runtime/rest/job_manager_metrics.h"
 #include "runtime/rest/metrics_server.h"
@@ -20,6 +21,7 @@ class JobManagerProcess {
     std::string state_directory;
     std::string log_path;
     std::function<void()> shut_down;  // See JobManagerQueries::Process.
+    std::string program;              // `freshet`, for jobs that are uploaded; empty: none can be.
     bool allow_faults = false;
   };
 
@@ -51,11 +53,13 @@ class JobManagerProcess {
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Transport> transport_;
   /// Without it there is a JobManager all the same, unless its port was asked for.
-  Status start_rest(const Configuration&);
+  Status start_rest(const Options&);
+  Status open_uploads(const Options&);
   Status start_metrics(const Configuration&);
 
   std::unique_ptr<JobManagerRunner> runner_;  // Ends before what it uses.
-  std::unique_ptr<rest::RestServer> rest_;    // And this and all below before that.
+  std::unique_ptr<ModuleUploads> uploads_;
+  std::unique_ptr<rest::RestServer> rest_;  // And this and all below before that.
   const std::shared_ptr<MetricRegistry> registry_ = std::make_shared<MetricRegistry>();
   std::shared_ptr<rest::JobManagerMetrics> own_metrics_;
   std::unique_ptr<rest::MetricsServer> metrics_;

@@ -89,6 +89,13 @@ struct ConfigKey {
   SETTING(kRestPort, "rest.port", "8081", integer(0, 65'535), kProcess, \
           "port of the REST API; 0: any free one; what nobody has set gives way when it is in " \
           "use") \
+  SETTING(kWebSubmission, "web.submit.enable", "true", boolean(), kProcess, \
+          "false: no job modules are uploaded and run by the REST API") \
+  SETTING(kUploadBytes, "rest.server.max-content-length", \
+          "200 mb", bytes(1 << 20, 200 << 20), kProcess, \
+          "largest job module that is uploaded by the REST API") \
+  SETTING(kBuildTimeout, "rest.build-timeout", "1 min", duration(), kProcess, \
+          "how long the function of a job that was uploaded may take") \
   SETTING(kPrometheusPort, "metrics.reporter.prom.port", "", ports(), kProcess, \
           "where each process answers GET /metrics for Prometheus; of a range it takes the first " \
           "that is free; 0: any free one") \

@@ -81,7 +81,7 @@ Status try_builder(const std::string& module, const BuildOptions& build, Duratio
   words.push_back("--");
   words.insert(words.end(), build.arguments.begin(), build.arguments.end());
   ASSIGN_OR_RETURN(const ChildOutcome outcome,
-                   run_child(program, words, ChildOutput::kCaptured, patience));
+                   run_child(program, words, ChildOutput::kCaptured, {.patience = patience}));
   if (outcome.overdue) {
     return failed_precondition(
         fmt::format("the function of the job in {} did not return within {} (--build-timeout)",

@@ -31,7 +31,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
 /// What stands behind `--` in this command; nullptr: nothing may.
 const char* behind_separator(const std::string& command) {
-  if (command == "run" || command == "info" || command == "try-builder") return "MODULE -- ARGS";
+  if (command == "run" || command == "info" || command == "try-builder" ||
+      command == "build-upload")
+    return "MODULE -- ARGS";
   if (command == "complete-word") return "-- WORDS";
   return command == "build" ? "FILE -- FLAGS" : nullptr;
 }
@@ -107,6 +109,7 @@ int run(std::vector<std::string> arguments) {
   add_process_commands(parser, commands);
   add_supervisor_command(parser, commands);
   add_builder_trial_command(parser, invocation, commands);
+  add_upload_command(parser, invocation, commands);
   add_completion_command(parser, invocation, commands);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // As CLI11 wants it.
   try {

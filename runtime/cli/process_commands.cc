@@ -97,6 +97,7 @@ Status run_job_manager(const ProcessOptions& options) {
     static_cast<void>(::kill(whom, SIGTERM));
   };
   process_options.allow_faults = options.allow_faults;
+  ASSIGN_OR_RETURN(process_options.program, own_program_path());
   RETURN_IF_ERROR(JobManagerProcess::check(process_options));
   const auto files = make_local_file_system();
   ASSIGN_OR_RETURN(const auto state, state_of(options, "jobmanager", *files));

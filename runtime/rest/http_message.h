@@ -25,6 +25,7 @@ struct Request {
   std::string path;    // Decoded, without the query.
   std::map<std::string, std::string> query = {};
   std::string target = {};  // Path and query as they were sent.
+  std::string host = {};    // That the client wanted, with its port.
   std::string content_type = {};
   std::string authorization = {};
   uint64_t content_length = 0;

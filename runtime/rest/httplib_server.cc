@@ -132,11 +132,24 @@ bool is_own_name(std::string host) {
   return host == "localhost" || host.find_first_not_of("0123456789.") == host.npos;
 }
 
-/// What nobody needs to see; 0: somebody does.
-int refused_at_once(const httplib::Request& request, bool only_own_names) {
-  if (only_own_names && !is_own_name(request.get_header_value("Host"))) return 403;
-  if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) return 411;
-  return content_length(request) == UINT64_MAX ? 413 : 0;
+/// Whether a page of another site has a browser send this, as it may even with a file.
+bool is_of_another_site(const httplib::Request& request) {
+  const std::string origin = request.get_header_value("Origin");
+  if (origin.empty()) return request.get_header_value("Sec-Fetch-Site") == "cross-site";
+  const size_t host = origin.find("://");
+  return host == origin.npos || origin.substr(host + 3) != request.get_header_value("Host");
+}
+
+/// What nobody needs to see.
+std::optional<Response> refused_at_once(const httplib::Request& request, bool only_own_names) {
+  if (only_own_names && !is_own_name(request.get_header_value("Host")))
+    return error_response(403, refusal(403));
+  if (is_of_another_site(request))
+    return error_response(403, "pages of other sites may not send requests");
+  if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding"))
+    return error_response(411, refusal(411));
+  if (content_length(request) == UINT64_MAX) return error_response(413, refusal(413));
+  return std::nullopt;
 }
 
 Request request_of(const httplib::Request& from) {
@@ -145,6 +158,7 @@ Request request_of(const httplib::Request& from) {
   request.path = from.path;
   for (const auto& [name, value] : from.params) request.query[name] = value;
   request.target = from.target;
+  request.host = from.get_header_value("Host");
   request.content_type = from.get_header_value("Content-Type");
   request.authorization = from.get_header_value("Authorization");
   request.content_length = content_length(from);
@@ -260,8 +274,7 @@ class Listening : public std::enable_shared_from_this<Listening> {
   }
 
   Response respond(const httplib::Request& from) {
-    if (const int refused = refused_at_once(from, only_own_names_); refused != 0)
-      return error_response(refused, refusal(refused));
+    if (auto refused = refused_at_once(from, only_own_names_)) return *std::move(refused);
     Request request = request_of(from);
     if (auto refused = call(&RequestHandlers::admit, request)) return *std::move(refused);
     if (request.content_length > 0) {

@@ -79,7 +79,8 @@ Result<const VertexView*> find_vertex(const JobView& job, const std::string& id)
 
 }  // namespace
 
-RestApi::RestApi(ClusterQueries& queries) : queries_(queries) {}
+RestApi::RestApi(ClusterQueries& queries, UploadedModules* modules)
+    : queries_(queries), modules_(modules) {}
 
 const std::vector<RestApi::Route>& RestApi::routes() {
   static const std::vector<Route> routes = {
@@ -115,6 +116,12 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/jobmanager/logs/:name", &RestApi::show_log},
       {"GET", "/jobmanager/log", &RestApi::show_log},
       {"GET", "/jobmanager/stdout", &RestApi::show_log},
+      {"GET", "/jars", &RestApi::list_modules},
+      {"POST", "/jars/upload", &RestApi::upload_module},
+      {"POST", "/jars/:jarid/run", &RestApi::run_module},
+      {"GET", "/jars/:jarid/plan", &RestApi::show_module_plan},
+      {"POST", "/jars/:jarid/plan", &RestApi::show_module_plan},
+      {"DELETE", "/jars/:jarid", &RestApi::remove_module},
       {"DELETE", "/cluster", &RestApi::shut_down},
   };
   return routes;
@@ -152,7 +159,7 @@ Result<Response> RestApi::show_config(const Parameters&, const Request&) const {
                       {"flink-version", FRESHET_VERSION},
                       {"flink-revision", "freshet"},
                       {"features",
-                       {{"web-submit", false},
+                       {{"web-submit", modules_ != nullptr && modules_->check_allowed().ok()},
                         {"web-cancel", true},
                         {"web-rescale", false},
                         {"web-history", false}}}});
@@ -388,6 +395,49 @@ Result<Response> RestApi::show_log(const Parameters& parameters, const Request& 
   const std::string name = request.path.substr(request.path.rfind('/') + 1);
   ASSIGN_OR_RETURN(std::string text, queries_.log_text(whose, name));
   return Response{200, "text/plain; charset=UTF-8", std::move(text)};
+}
+
+// ---- Uploaded modules ----
+
+Result<ModuleRequests> RestApi::modules() const {
+  if (modules_ == nullptr) return failed_precondition("no modules can be uploaded here");
+  return ModuleRequests(*modules_);
+}
+
+std::optional<Response> RestApi::admit(const Request& request) const {
+  if (modules_ == nullptr) return std::nullopt;
+  return ModuleRequests(*modules_).admit(request);
+}
+
+Result<std::shared_ptr<BodyReceiver>> RestApi::open_body(const Request& request) const {
+  if (modules_ == nullptr) return std::shared_ptr<BodyReceiver>();
+  return ModuleRequests(*modules_).open_body(request);
+}
+
+Result<Response> RestApi::list_modules(const Parameters&, const Request& request) const {
+  ASSIGN_OR_RETURN(const ModuleRequests requests, modules());
+  return requests.list(request);
+}
+
+Result<Response> RestApi::upload_module(const Parameters&, const Request& request) const {
+  ASSIGN_OR_RETURN(const ModuleRequests requests, modules());
+  return requests.upload(request);
+}
+
+Result<Response> RestApi::run_module(const Parameters& parameters, const Request& request) const {
+  ASSIGN_OR_RETURN(const ModuleRequests requests, modules());
+  return requests.run(parameters.at(0), request);
+}
+
+Result<Response> RestApi::show_module_plan(const Parameters& parameters,
+                                           const Request& request) const {
+  ASSIGN_OR_RETURN(const ModuleRequests requests, modules());
+  return requests.plan(parameters.at(0), request);
+}
+
+Result<Response> RestApi::remove_module(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const ModuleRequests requests, modules());
+  return requests.remove(parameters.at(0));
 }
 
 Result<Response> RestApi::shut_down(const Parameters&, const Request&) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "runtime/rest/cluster_queries.h"
 #include "runtime/rest/http_message.h"
+#include "runtime/rest/module_requests.h"
 
 namespace freshet::rest {
 
@@ -18,9 +20,13 @@ namespace freshet::rest {
 /// Thread-safe, as far as the queries are.
 class RestApi {
  public:
-  explicit RestApi(ClusterQueries& queries);
+  /// Without `modules` none can be uploaded.
+  explicit RestApi(ClusterQueries& queries, UploadedModules* modules = nullptr);
 
   Response handle(const Request&) const;
+  /// See RequestHandlers.
+  std::optional<Response> admit(const Request&) const;
+  Result<std::shared_ptr<BodyReceiver>> open_body(const Request&) const;
 
  private:
   /// What stood at the `:` of a route, in order.
@@ -57,6 +63,12 @@ class RestApi {
   Result<Response> show_job_manager_config(const Parameters&, const Request&) const;
   Result<Response> show_job_manager_metrics(const Parameters&, const Request&) const;
 
+  Result<Response> list_modules(const Parameters&, const Request&) const;
+  Result<Response> upload_module(const Parameters&, const Request&) const;
+  Result<Response> run_module(const Parameters&, const Request&) const;
+  Result<Response> show_module_plan(const Parameters&, const Request&) const;
+  Result<Response> remove_module(const Parameters&, const Request&) const;
+
   Result<Response> shut_down(const Parameters&, const Request&) const;
   Result<Response> list_logs(const Parameters&, const Request&) const;
   Result<Response> show_log(const Parameters&, const Request&) const;
@@ -66,7 +78,10 @@ class RestApi {
   /// Whose logs a path asks for; nullopt: the JobManager's.
   Result<std::optional<TaskManagerId>> process(const Parameters&, const Request&) const;
 
+  Result<ModuleRequests> modules() const;
+
   ClusterQueries& queries_;
+  UploadedModules* const modules_;
 };
 
 }  // namespace freshet::rest

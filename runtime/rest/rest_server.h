@@ -14,8 +14,9 @@ class RestServer {
  public:
   static constexpr size_t kThreadsMax = 64;
 
-  /// As HttpServer::start().
-  static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries);
+  /// As HttpServer::start(). Without `modules` none can be uploaded.
+  static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries,
+                                                   UploadedModules* modules = nullptr);
 
   const Address& address() const { return http_->address(); }
 

@@ -6,6 +6,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 #include "tests/unit/rest/fake_cluster.h"
+#include "tests/unit/rest/fake_modules.h"
 
 namespace freshet::fuzz {
 
@@ -16,6 +17,9 @@ constexpr const char* kVertex = "/vertices/000000000000000000000000000000bb";
 
 rest::Request request_of(std::string_view line) {
   rest::Request request;
+  const size_t tab = std::min(line.find('\t'), line.size());
+  request.body = line.substr(std::min(tab + 1, line.size()));
+  line = line.substr(0, tab);
   const size_t blank = line.find(' ');
   request.method = line.substr(0, blank);
   if (blank == line.npos) return request;
@@ -33,14 +37,47 @@ rest::Request request_of(std::string_view line) {
   return request;
 }
 
+/// What came of an upload whose body arrives in pieces.
+std::string upload(std::string_view body, uint8_t seed) {
+  rest::FakeCluster cluster;
+  rest::FakeModules modules;
+  const rest::RestApi api(cluster, &modules);
+  rest::Request request;
+  request.method = "POST";
+  request.path = "/jars/upload";
+  request.content_type = body.substr(0, body.find('\n'));
+  body.remove_prefix(std::min(request.content_type.size() + 1, body.size()));
+  const auto receiver = api.open_body(request);
+  if (!receiver.ok()) return receiver.status().to_string();
+  request.receiver = *receiver;
+  for (Cuts cuts(seed); !body.empty();) {
+    const size_t size = cuts.next(body.size());
+    if (const Status taken = request.receiver->take(body.substr(0, size)); !taken.ok())
+      return taken.to_string();
+    body.remove_prefix(size);
+  }
+  std::string outcome = api.handle(request).body;
+  for (const auto& [name, bytes] : modules.modules) outcome += "\n" + name + "\n" + bytes;
+  return outcome;
+}
+
 }  // namespace
 
-/// input := (method " " path ["?" query])*, one a line. Each answer is JSON, with a status that
-/// fits.
+/// input := (method " " path ["?" query] ["\t" body])*, one a line; or
+///          "upload" byte content-type "\n" body.
+/// Each answer is JSON, with a status that fits; what an upload gives is the same however it comes.
 void rest_api(std::string_view bytes) {
+  constexpr std::string_view kUpload = "upload";
+  if (bytes.starts_with(kUpload) && bytes.size() > kUpload.size()) {
+    const std::string_view body = bytes.substr(kUpload.size() + 1);
+    CHECK(upload(body, 0) == upload(body, static_cast<uint8_t>(bytes[kUpload.size()])));
+    return;
+  }
   Input input(bytes);
   rest::FakeCluster cluster;
-  const rest::RestApi api(cluster);
+  rest::FakeModules modules;
+  modules.modules["words.so"] = "ELF";
+  const rest::RestApi api(cluster, &modules);
   while (!input.empty()) {
     const size_t cancelled = cluster.cancelled.size();
     const std::string_view line = input.line();
@@ -48,6 +85,10 @@ void rest_api(std::string_view bytes) {
     const rest::Request request = request_of(line);
     const rest::Response response = api.handle(request);
     const auto json = nlohmann::json::parse(response.body);
+    for (const ModuleJob& job : modules.jobs) {
+      CHECK(job.parallelism.find('\0') == std::string::npos);
+      for (const std::string& one : job.arguments) CHECK(one.find('\0') == std::string::npos);
+    }
     if (response.status >= 400) {
       CHECK(json.at("errors").size() == 1 && !json["errors"][0].get<std::string>().empty());
       CHECK(response.status < 500 || response.status == 503);
@@ -74,7 +115,16 @@ Seeds rest_api_seeds() {
     vertices += std::string("GET ") + kJob + kVertex + path + "\n";
   const std::string cancel = std::string("PATCH ") + kJob + "?mode=cancel\nPATCH " + kJob +
                              "?mode=stop\nDELETE " + kJob + "\n";
-  return {all, jobs, vertices, cancel, "down\n" + all + jobs};
+  const std::string run = "POST /jars/id_words.so/run";
+  const std::string modules =
+      "GET /jars\n" + run + "?parallelism=2&programArg=--input,a\n" + run +
+      "\t{\"parallelism\": 3, \"programArgsList\": [\"a b\"], \"flinkConfiguration\": "
+      "{\"a\": 1}}\nGET /jars/id_words.so/plan\nDELETE /jars/id_words.so\n";
+  const std::string upload =
+      "upload\x07multipart/form-data; boundary=\"b\"\n--b\r\nContent-Disposition: form-data; "
+      "name=\"jarfile\"; filename=\"a\\\"b.so\"\r\n\r\nbytes\r\n-\r\n--b\r\n"
+      "content-disposition: form-data; name=other\r\n\r\n\r\n--b--\r\n";
+  return {all, jobs, vertices, cancel, "down\n" + all + jobs, modules, upload};
 }
 
 }  // namespace freshet::fuzz

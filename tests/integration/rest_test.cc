@@ -15,20 +15,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string status_of(const TestCluster& cluster) {
-  return run_freshet(
-             {"cluster", "status", "--name", "test", "--state-dir", cluster.state_directory()})
-      .output;
-}
-
-/// As `cluster status` shows it; 0 when it does not.
-int rest_port_of(const TestCluster& cluster) {
-  const std::string status = status_of(cluster);
-  const std::string before = "REST API at http://127.0.0.1:";
-  const size_t at = status.find(before);
-  return at == status.npos ? 0 : std::stoi(status.substr(at + before.size()));
-}
-
 /// The REST API of a cluster of processes, as Flink's clients use it.
 class RestTest : public ::testing::Test {
  protected:
@@ -47,7 +33,7 @@ class RestTest : public ::testing::Test {
 
   const TemporaryDirectory directory_;
   TestCluster cluster_;
-  const int port_ = rest_port_of(cluster_);
+  const int port_ = cluster_.rest_port();
 };
 
 TEST_F(RestTest, ShowsAJobThatRunsAndCancelsIt) {
@@ -141,14 +127,14 @@ TEST(RestOfProcessTest, IsOffWhereASecretIsDemanded) {
   options.arguments = {"-D", "security.secret=rain"};
   TestCluster cluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  EXPECT_EQ(rest_port_of(cluster), 0);
+  EXPECT_EQ(cluster.rest_port(), 0);
   EXPECT_THAT(cluster.log("jobmanager"), HasSubstr("rest_off"));
 }
 
 TEST(RestOfProcessTest, NamesThePortThatItWasToHaveAndThatIsInUse) {
   TestCluster first;
   ASSERT_TRUE(first.ok());
-  const std::string port = std::to_string(rest_port_of(first));
+  const std::string port = std::to_string(first.rest_port());
   const TemporaryDirectory directory;
   const Outcome second = run_freshet(
       {"jobmanager", "--port", "0", "--state-dir", directory / "state", "-D", "rest.port=" + port});

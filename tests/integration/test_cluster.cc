@@ -61,6 +61,14 @@ ClusterProcess TestCluster::process(const std::string& name) {
   return found == nullptr ? ClusterProcess() : *found;
 }
 
+int TestCluster::rest_port() const {
+  const std::string status =
+      run_freshet({"cluster", "status", "--name", name(), "--state-dir", state_directory()}).output;
+  const std::string before = "REST API at http://127.0.0.1:";
+  const size_t at = status.find(before);
+  return at == status.npos ? 0 : std::stoi(status.substr(at + before.size()));
+}
+
 void TestCluster::kill(const std::string& name) {
   processes_->send_signal(process(name).process, ProcessSignal::kKill);
 }

@@ -45,6 +45,8 @@ class TestCluster {
   ClusterProcess process(const std::string& name);
   bool alive(const std::string& name) { return process(name).running; }
   Address job_manager() { return process("jobmanager").address.value_or(Address{}); }
+  /// As `cluster status` shows it; 0 when it does not.
+  int rest_port() const;
   void kill(const std::string& name);
   /// Any signal, also to a process that is paused.
   void signal(const std::string& name, int signal);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 namespace freshet {
 namespace {
 
@@ -28,11 +30,13 @@ TEST(ChildProgramTest, SaysHowItEnded) {
 }
 
 TEST(ChildProgramTest, KillsOneWhoseTimeIsOver) {
-  const auto overdue = run_child("/bin/sleep", {"1000"}, ChildOutput::kCaptured, 20ms);
+  const auto overdue =
+      run_child("/bin/sleep", {"1000"}, ChildOutput::kCaptured, {.patience = 20ms});
   ASSERT_TRUE(overdue.ok());
   EXPECT_TRUE(overdue->overdue);
   EXPECT_TRUE(overdue->by_signal);
-  const auto in_time = run_child("/bin/echo", {"in time"}, ChildOutput::kCaptured, 1min);
+  const auto in_time =
+      run_child("/bin/echo", {"in time"}, ChildOutput::kCaptured, {.patience = 1min});
   ASSERT_TRUE(in_time.ok());
   EXPECT_FALSE(in_time->overdue);
   EXPECT_FALSE(in_time->by_signal);
@@ -45,6 +49,40 @@ TEST(ChildProgramTest, KeepsTheBeginningOfMuchOutput) {
   ASSERT_TRUE(outcome.ok());
   EXPECT_TRUE(outcome->success);
   EXPECT_EQ(outcome->output.size(), size_t{64} << 10);
+}
+
+TEST(ChildProgramTest, ReadsMuchOutputWhileItWaits) {
+  const auto outcome =
+      run_child("/usr/bin/head", {"-c", "1000000", "/dev/zero"}, ChildOutput::kCaptured,
+                {.patience = 1min, .output_bytes_max = 900'000});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->success);
+  EXPECT_EQ(outcome->output.size(), 900'000u);
+}
+
+TEST(ChildProgramTest, KillsOneThatWritesForEver) {
+  const auto outcome = run_child("/bin/sh", {"-c", "while :; do echo more; done"},
+                                 ChildOutput::kCaptured, {.patience = 50ms});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->overdue);
+}
+
+TEST(ChildProgramTest, KillsOneThatIsGivenUp) {
+  const std::atomic<bool> give_up = true;
+  for (const ChildOutput output : {ChildOutput::kCaptured, ChildOutput::kToErrors}) {
+    const auto outcome = run_child("/bin/sleep", {"1000"}, output, {.give_up = &give_up});
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_TRUE(outcome->overdue);
+    EXPECT_EQ(outcome->how, "signal 9 (Killed)");
+  }
+}
+
+TEST(ChildProgramTest, GivesTheEnvironmentThatIsAskedFor) {
+  const auto outcome =
+      run_child("/bin/sh", {"-c", "echo $FRESHET_SECRET $HOME"}, ChildOutput::kCaptured,
+                {.environment = {{"FRESHET_SECRET", "rain"}, {"HOME", "/moon"}}});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "rain /moon\n");
 }
 
 TEST(ChildProgramTest, NamesAProgramThatIsNotThere) {
