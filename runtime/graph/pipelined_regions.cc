@@ -258,6 +258,7 @@ std::string describe(const RegionReason& reason, const JobGraph& graph) {
       return "blocking edge " + ends + " on a cycle of subtasks: each waits for the other";
   }
   CHECK(false);
+  return {};
 }
 
 }  // namespace freshet
