@@ -57,17 +57,13 @@ Status JobManagerProcess::start_rest(const Options& options) {
   const Configuration& configuration = options.configuration;
   const std::string& host = configuration.text(config::kBindHost);
   ASSIGN_OR_RETURN(const int64_t port, configuration.integer(config::kRestPort));
-  // It asks nobody who he is.
-  if (!configuration.text(config::kSecret).empty() || !Address{host, 0}.is_loopback()) {
-    LOG_WARN("rest_off", {{"cause", "it asks for no secret yet, and here one is demanded"}});
-    return Status();
-  }
   RETURN_IF_ERROR(open_uploads(options));
   const Address wanted{host, static_cast<uint16_t>(port)};
-  auto rest = rest::RestServer::start(wanted, runner_->queries(), uploads_.get());
+  const rest::RestServer::Options access{uploads_.get(), configuration.text(config::kSecret)};
+  auto rest = rest::RestServer::start(wanted, runner_->queries(), access);
   if (!rest.ok() && !configuration.has(config::kRestPort)) {
     LOG_WARN("rest_port_in_use", {{"address", wanted.to_string()}});
-    rest = rest::RestServer::start({host, 0}, runner_->queries(), uploads_.get());
+    rest = rest::RestServer::start({host, 0}, runner_->queries(), access);
   }
   if (!rest.ok()) return rest.status().with_context(std::string(config::kRestPort.name));
   rest_ = *std::move(rest);

@@ -32,7 +32,7 @@ class JobManagerProcess {
   ~JobManagerProcess();
 
   Address control_address() const { return control_address_; }
-  /// Where the REST API is; nullopt when it is switched off.
+  /// Where the REST API is; nullopt before it has started.
   std::optional<Address> rest_address() const {
     return rest_ ? std::optional(rest_->address()) : std::nullopt;
   }

@@ -24,8 +24,9 @@ struct Request {
   std::string method;  // `GET`
   std::string path;    // Decoded, without the query.
   std::map<std::string, std::string> query = {};
-  std::string target = {};  // Path and query as they were sent.
-  std::string host = {};    // That the client wanted, with its port.
+  std::string sent_method = {};  // `HEAD`, too, which is answered as GET.
+  std::string target = {};       // Path and query as they were sent.
+  std::string host = {};         // That the client wanted, with its port.
   std::string content_type = {};
   std::string authorization = {};
   uint64_t content_length = 0;

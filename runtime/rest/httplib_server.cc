@@ -157,6 +157,7 @@ Request request_of(const httplib::Request& from) {
   request.method = from.method == "HEAD" ? "GET" : from.method;
   request.path = from.path;
   for (const auto& [name, value] : from.params) request.query[name] = value;
+  request.sent_method = from.method;
   request.target = from.target;
   request.host = from.get_header_value("Host");
   request.content_type = from.get_header_value("Content-Type");

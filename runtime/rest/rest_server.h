@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "network/transport.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/status.h"
+#include "runtime/rest/digest_authentication.h"
 #include "runtime/rest/http_server.h"
 #include "runtime/rest/rest_api.h"
 
@@ -14,16 +17,26 @@ class RestServer {
  public:
   static constexpr size_t kThreadsMax = 64;
 
-  /// As HttpServer::start(). Without `modules` none can be uploaded.
+  struct Options {
+    UploadedModules* modules = nullptr;  // Without, none can be uploaded.
+    std::string secret = {};             // That clients must know; empty: none.
+  };
+
+  /// As HttpServer::start().
   static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries,
-                                                   UploadedModules* modules = nullptr);
+                                                   const Options& options);
+  static Result<std::unique_ptr<RestServer>> start(const Address& bind, ClusterQueries& queries) {
+    return start(bind, queries, Options());
+  }
 
   const Address& address() const { return http_->address(); }
 
  private:
   RestServer() = default;
 
-  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<DigestAuthentication> authentication_;  // Null: everybody may ask.
+  std::unique_ptr<HttpServer> http_;                      // Ends before what it uses.
 };
 
 }  // namespace freshet::rest

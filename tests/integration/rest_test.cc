@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -12,6 +13,8 @@ namespace freshet::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -122,13 +125,39 @@ TEST_F(RestTest, EndsTheCluster) {
   EXPECT_EQ(cluster_.stop().exit_code, 0);  // Removes what it left.
 }
 
-TEST(RestOfProcessTest, IsOffWhereASecretIsDemanded) {
+/// The last line is the status of HTTP.
+std::string curl(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"-s", "-w", "\n%{http_code}"});
+  return run_program("/usr/bin/curl", arguments, 60s).output;
+}
+
+TEST(RestOfProcessTest, DemandsTheSecretAsHttpDigest) {
   TestCluster::Options options;
   options.arguments = {"-D", "security.secret=rain"};
   TestCluster cluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
-  EXPECT_EQ(cluster.rest_port(), 0);
-  EXPECT_THAT(cluster.log("jobmanager"), HasSubstr("rest_off"));
+  const std::string url = fmt::format("http://127.0.0.1:{}", cluster.rest_port());
+  EXPECT_THAT(curl({url + "/jobs"}), AllOf(HasSubstr("curl --digest -u"), EndsWith("\n401")));
+  EXPECT_THAT(curl({"-X", "DELETE", url + "/cluster"}), EndsWith("\n401"));
+  EXPECT_THAT(curl({"--digest", "-u", "freshet:snow", url + "/jobs"}), EndsWith("\n401"));
+  EXPECT_THAT(curl({"-u", "freshet:rain", url + "/jobs"}), EndsWith("\n401"));  // In clear.
+  const std::string wrong =
+      curl({"--digest", "-u", "freshet:rain", "-F",
+            "jarfile=@" + job_module("wordcount") + ";filename=x", url + "/jars/upload"});
+  EXPECT_THAT(wrong, AllOf(HasSubstr("is no name of a job module"), EndsWith("\n400")));
+  EXPECT_THAT(curl({"--digest", "-u", "freshet:rain", url + "/jobs?x=1"}),
+              AllOf(HasSubstr("{\"jobs\":[]}"), EndsWith("\n200")));
+  EXPECT_THAT(curl({"--digest", "-u", "freshet:rain", "-I", url + "/jobs"}), EndsWith("\n200"));
+
+  const std::string answer = curl({"--digest", "-u", "freshet:rain", "-F",
+                                   "jarfile=@" + job_module("wordcount"), url + "/jars/upload"});
+  ASSERT_THAT(answer, EndsWith("\n200"));
+  const std::string file = json::parse(answer.substr(0, answer.rfind('\n')))["filename"];
+  const TemporaryDirectory directory;
+  const json job = {{"programArgsList", {"--output", directory / "counts"}}};
+  EXPECT_THAT(curl({"--digest", "-u", "freshet:rain", "-d", job.dump(),
+                    url + "/jars" + file.substr(file.rfind('/')) + "/run"}),
+              AllOf(HasSubstr("jobid"), EndsWith("\n200")));
 }
 
 TEST(RestOfProcessTest, NamesThePortThatItWasToHaveAndThatIsInUse) {
