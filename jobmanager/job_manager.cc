@@ -89,6 +89,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Status reply_to_register(SessionNumber, TaskManagerId);
   Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
   void lose(TaskManagerId, const TaskManagerLoss&);
+  Status on_last_words(SessionNumber, const proto::TaskManagerCrashes&);
   void unregister(TaskManagerId);
   void forget(TaskManagerId, const TaskManagerLoss&);
   void schedule_heartbeat_check();
@@ -235,6 +236,8 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
     return on_register(session, envelope.register_task_manager());
   }
   const auto it = task_manager_of_.find(session);
+  if (it == task_manager_of_.end() && envelope.has_task_manager_crashes())
+    return on_last_words(session, envelope.task_manager_crashes());
   if (it == task_manager_of_.end()) return data_loss("a TaskManager that has not registered");
   const TaskManagerId id = it->second;
   links_.at(id).last_heard = mailbox_.now();
@@ -269,6 +272,15 @@ Status JobManager::Shell::on_task_manager_message(SessionNumber session,
     default:
       return not_expected(PeerRole::kTaskManager);
   }
+}
+
+/// A TaskManager that cannot use its own connection any more. The end of this one tells it that it
+/// was heard.
+Status JobManager::Shell::on_last_words(SessionNumber session,
+                                        const proto::TaskManagerCrashes& message) {
+  lose(TaskManagerId{message.task_manager()}, control_messages::read(message));
+  server_->close(session);
+  return Status();
 }
 
 Status JobManager::Shell::on_register(SessionNumber session,

@@ -10,6 +10,7 @@
 #include "runtime/base/mailbox.h"
 #include "runtime/graph/task_state.h"
 #include "runtime/proto/control.pb.h"
+#include "taskmanager/crash_message.h"
 #include "taskmanager/hosted_job.h"
 #include "taskmanager/hosted_tasks.h"
 #include "taskmanager/job_manager_link.h"
@@ -386,16 +387,7 @@ void TaskExecutor::Impl::attribute(CrashReport* crash) const {
 void TaskExecutor::Impl::report_crash(CrashReport crash, std::function<void()> done) {
   attribute(&crash);
   proto::Envelope envelope;
-  proto::TaskManagerCrashes* message = envelope.mutable_task_manager_crashes();
-  message->set_reason(crash.reason);
-  message->set_thread(crash.thread);
-  if (crash.job) to_proto(*crash.job, message->mutable_job());
-  if (crash.attempt) to_proto(*crash.attempt, message->mutable_attempt());
-  message->set_code_name(crash.code_name);
-  if (crash.position) message->set_position(*crash.position);
-  message->set_provoked(crash.provoked);
-  for (const std::string& frame : crash.frames) message->add_frames(frame);
-  message->set_culprit(crash.culprit);
+  to_proto(crash, envelope.mutable_task_manager_crashes());
   link_->end_with(envelope, std::move(done));
 }
 

@@ -91,8 +91,11 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
                    start_metrics_server(options.configuration, MetricScope::kTaskManager,
                                         process->runner_->metric_labels(),
                                         process->runner_->metrics(), *process->clock_));
-  set_crash_listener(
-      [runner = process->runner_.get()](const CrashReport& crash) { runner->report_crash(crash); });
+  set_crash_listener([runner = process->runner_.get()](const CrashReport& crash) {
+    if (runner->report_crash(crash)) return;
+    Transport* const transport = make_asio_transport({}).release();  // This is the end.
+    runner->say_last_words(crash, *transport);
+  });
   LOG_INFO(
       "task_manager_started",
       {{"name", options.name}, {"address", process->data_address().to_string()}, {"slots", slots}});

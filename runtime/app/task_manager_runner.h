@@ -16,6 +16,7 @@
 #include "runtime/graph/job_module.h"
 #include "runtime/task/worker_pool.h"
 #include "shuffle/shuffle_environment.h"
+#include "taskmanager/last_words.h"
 #include "taskmanager/task_executor.h"
 
 namespace freshet {
@@ -45,9 +46,11 @@ class TaskManagerRunner {
 
   Address data_address() const { return shuffle_->data_address(); }
 
-  /// This process ends by a crash: tells the JobManager, in bounded time. Not on a thread of the
-  /// runner.
-  void report_crash(const CrashReport&);
+  /// This process ends by a crash: tells the JobManager, in bounded time. False when the threads of
+  /// the runner stand still. Not on one of them.
+  bool report_crash(const CrashReport&);
+  /// Likewise, after that: by threads of its own. `transport` lives for ever.
+  void say_last_words(const CrashReport&, Transport& transport);
 
   /// Those of the process and of its tasks; the process' are none any more after stop().
   const std::shared_ptr<MetricRegistry>& metrics() const { return metrics_; }
@@ -67,10 +70,12 @@ class TaskManagerRunner {
   const std::shared_ptr<MetricRegistry> metrics_ = std::make_shared<MetricRegistry>();
   MetricLabels labels_;
   std::shared_ptr<TaskManagerMetrics> status_;  // Outlives `executor_`.
+  const Clock& clock_;
   ThreadExecutor main_;
   ThreadExecutor io_;
   ThreadExecutor spill_;  // Apart, so that deployments do not wait for what is spilled.
   WorkerPool workers_;
+  LastWords::Options last_words_;
   std::unique_ptr<ShuffleEnvironment> shuffle_;  // Null when it could not start.
   std::unique_ptr<TaskExecutor> executor_;       // Belongs to the main thread. Null likewise.
   bool stopped_ = false;

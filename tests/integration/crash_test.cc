@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <tuple>
 
@@ -87,6 +91,42 @@ TEST_F(CrashTest, AModuleThatCrashesInAnotherRunStillHasNames) {
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors, AllOf(HasSubstr("fragile.cc:"), Not(HasSubstr(" in 0x"))));
   }
+}
+
+/// Sends the signal to one thread of a process, as a fault of its code would.
+void signal_thread(pid_t process, const std::string& name, int signal) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+    std::string found;
+    std::ifstream(entry.path() / "comm") >> found;
+    if (found != name) continue;
+    EXPECT_EQ(syscall(SYS_tgkill, process, std::stoi(entry.path().filename().string()), signal), 0);
+    return;
+  }
+  ADD_FAILURE() << "no thread " << name;
+}
+
+TEST(ThreadCrashTest, IsTheCauseWhicheverThreadOfATaskManagerItWas) {
+  TestCluster cluster({.task_managers = 1, .slots = 4, .arguments = {}, .name = "threads"});
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const TemporaryDirectory directory;
+  GatedJob job(cluster, directory.path());
+  uint32_t restarts = 0;
+  for (const std::string thread : {"tm-main", "tm-io", "worker-0"}) {
+    ASSERT_TRUE(job.wait_until_in_the_middle(restarts++)) << job.errors();
+    signal_thread(cluster.process("taskmanager-1").process.pid, thread, SIGABRT);
+    EXPECT_TRUE(wait_until(
+        [&] {
+          return job.errors().find("was lost: it crashed in its thread " + thread +
+                                   ": SIGABRT sent by process ") != std::string::npos;
+        },
+        20s))
+        << job.errors();
+  }
+  ASSERT_TRUE(job.wait_until_in_the_middle(restarts)) << job.errors();
+  job.open_gate();
+  EXPECT_EQ(job.run().wait(60s), 0) << job.errors();
+  job.expect_exact_result();
 }
 
 /// Code of a job that does wrong where no operator runs.

@@ -111,6 +111,30 @@ TEST_F(JobManagerTest, ATaskManagerThatCrashesIsLostWithWhatItSaidOfThat) {
   EXPECT_GT(failure.details.size(), 40u << 10);
 }
 
+TEST_F(JobManagerTest, HearsOfACrashOnAnotherConnectionOfTheTaskManager) {
+  auto first = task_manager(1);
+  auto peer = client();
+  const JobId job = submit(*peer);
+  auto last_words = connect();
+  last_words->hello(proto::Hello::TASK_MANAGER);
+  proto::Envelope envelope;
+  envelope.mutable_task_manager_crashes()->set_reason("SIGABRT: CHECK failed");
+  envelope.mutable_task_manager_crashes()->set_thread("tm-main");
+  envelope.mutable_task_manager_crashes()->set_task_manager(99);  // Nobody.
+  last_words->send(envelope);
+  EXPECT_TRUE(last_words->closed());
+  EXPECT_FALSE(first->closed());
+  last_words = connect();
+  last_words->hello(proto::Hello::TASK_MANAGER);
+  envelope.mutable_task_manager_crashes()->set_task_manager(1);
+  last_words->send(envelope);
+  EXPECT_TRUE(last_words->closed());
+  EXPECT_TRUE(first->closed());
+  const JobFailure& failure = job_manager_->jobs().find(job)->master->history().failures().front();
+  EXPECT_THAT(failure.cause.message(),
+              HasSubstr("was lost: it crashed in its thread tm-main: SIGABRT: CHECK failed"));
+}
+
 TEST_F(JobManagerTest, TheNextTaskManagerCleansUpWhatTheLastOneLeftBeforeItGetsAJob) {
   start({"restart-strategy.type=none"});
   auto lost = task_manager(1);
