@@ -76,6 +76,7 @@ ssize_t HttpConnection::read(char* to, size_t size) {
 }
 
 ssize_t HttpConnection::write(const char* from, size_t size) {
+  if (streams_) answer_.bytes = 0;
   if (answer_.bytes == 0) answer_.began = clock_.now();
   for (size_t written = 0; written < size;) {
     if (!wait(POLLOUT, answer_, clock_.now() + patience_.silence)) return -1;
@@ -86,6 +87,11 @@ ssize_t HttpConnection::write(const char* from, size_t size) {
     answer_.bytes += static_cast<uint64_t>(part);
   }
   return static_cast<ssize_t>(size);
+}
+
+bool HttpConnection::has_left() const {
+  char next = 0;
+  return recv(socket_, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 void HttpConnection::drain(uint64_t bytes_max) {

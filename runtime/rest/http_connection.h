@@ -39,6 +39,11 @@ class HttpConnection final : public httplib::Stream {
     unread_ = body_bytes;
   }
 
+  /// From now on the answer may take any time, but not what is sent at once of it.
+  void on_stream() { streams_ = true; }
+  /// The client has closed its side.
+  bool has_left() const;
+
   /// After the answer: of a body that was not read, so much is read and dropped, so that the client
   /// reads the answer before it learns that nobody listens.
   void drain(uint64_t bytes_max);
@@ -72,6 +77,7 @@ class HttpConnection final : public httplib::Stream {
   Progress answer_;
   bool in_head_ = true;
   bool late_ = false;
+  bool streams_ = false;
   uint64_t unread_ = kHeadBytesMax;  // That the head may have, or that the body has.
   std::array<char, 16 << 10> buffer_;
   size_t next_ = 0;

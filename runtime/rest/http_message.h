@@ -34,11 +34,20 @@ struct Request {
   std::shared_ptr<BodyReceiver> receiver = {};  // Has taken the body, which is empty then.
 };
 
+/// What an answer goes on to say, for as long as somebody listens.
+class EventStream {
+ public:
+  virtual ~EventStream() = default;
+  /// Waits, but not for long; empty: nothing yet. nullopt: that was all.
+  virtual std::optional<std::string> next() = 0;
+};
+
 struct Response {
   int status = 200;
   std::string content_type = "application/json; charset=UTF-8";
   std::string body;
   std::map<std::string, std::string> headers = {};  // Besides those that every answer has.
+  std::shared_ptr<EventStream> events = {};         // Instead of a body.
 };
 
 /// `{"errors": ["..."]}`

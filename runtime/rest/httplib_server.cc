@@ -254,6 +254,28 @@ class Listening : public std::enable_shared_from_this<Listening> {
     for (const auto& [name, value] : response.headers) to.set_header(name, value);
   }
 
+  void stream(const Response& response, const httplib::Request& request, httplib::Response& to) {
+    HttpConnection& connection = *request.progress.target<ConnectionOf>()->connection;
+    connection.on_stream();
+    to.body.clear();
+    to.headers.erase("Content-Type");
+    to.set_content_provider(response.content_type,
+                            [self = shared_from_this(), &connection, events = response.events](
+                                size_t, httplib::DataSink& sink) {
+                              return self->tell_next(connection, *events, sink);
+                            });
+  }
+
+  /// False: nobody listens any more.
+  bool tell_next(HttpConnection& connection, EventStream& events, httplib::DataSink& sink) {
+    if (connection.has_left()) return false;
+    std::shared_lock lock(handlers_mutex_);
+    const auto text = handlers_.answer ? events.next() : std::nullopt;
+    lock.unlock();
+    if (!text) sink.done();
+    return !text || text->empty() || sink.write(text->data(), text->size());
+  }
+
   /// One of the handlers, or an answer when there are none any more. What they use may be gone once
   /// the server has ended.
   template <class Handler, class... Given>
@@ -290,7 +312,9 @@ class Listening : public std::enable_shared_from_this<Listening> {
     // Many ranges would make many copies of an answer.
     const_cast<httplib::Request&>(request).ranges.clear();
     try {
-      write(respond(request), to);
+      const Response response = respond(request);
+      write(response, to);
+      if (response.events) stream(response, request, to);
     } catch (const std::exception& error) {
       LOG_ERROR("http_request_failed", {{"path", request.path}, {"cause", error.what()}});
       write(error_response(500, "the request could not be answered"), to);

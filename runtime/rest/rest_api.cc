@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "runtime/base/version.h"
 #include "runtime/graph/json_plan.h"
@@ -79,8 +80,9 @@ Result<const VertexView*> find_vertex(const JobView& job, const std::string& id)
 
 }  // namespace
 
-RestApi::RestApi(ClusterQueries& queries, UploadedModules* modules)
-    : queries_(queries), modules_(modules) {}
+RestApi::RestApi(ClusterQueries& queries, UploadedModules* modules,
+                 std::shared_ptr<JobEvents> events)
+    : queries_(queries), modules_(modules), events_(std::move(events)) {}
 
 const std::vector<RestApi::Route>& RestApi::routes() {
   static const std::vector<Route> routes = {
@@ -89,8 +91,10 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/jobs", &RestApi::list_jobs},
       {"GET", "/jobs/overview", &RestApi::list_job_overviews},
       {"GET", "/jobs/metrics", &RestApi::show_jobs_metrics},
+      {"GET", "/jobs/events", &RestApi::follow_jobs},
       {"GET", "/jobs/:jobid", &RestApi::show_job},
       {"PATCH", "/jobs/:jobid", &RestApi::cancel_job},
+      {"GET", "/jobs/:jobid/events", &RestApi::follow_jobs},
       {"GET", "/jobs/:jobid/plan", &RestApi::show_job_plan},
       {"GET", "/jobs/:jobid/status", &RestApi::show_job_status},
       {"GET", "/jobs/:jobid/config", &RestApi::show_job_config},
@@ -257,6 +261,20 @@ Result<Response> RestApi::list_job_overviews(const Parameters&, const Request&) 
 Result<Response> RestApi::show_job(const Parameters& parameters, const Request&) const {
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
   return respond(job_json(view));
+}
+
+/// One, or all.
+Result<Response> RestApi::follow_jobs(const Parameters& parameters, const Request&) const {
+  if (events_ == nullptr) return failed_precondition("events cannot be followed here");
+  std::optional<JobId> id;
+  if (!parameters.empty()) {
+    ASSIGN_OR_RETURN(id, JobId::parse(parameters.at(0)));
+  }
+  Response response;
+  ASSIGN_OR_RETURN(response.events, events_->follow(id));
+  response.content_type = "text/event-stream";
+  response.headers["Cache-Control"] = "no-store";
+  return response;
 }
 
 Result<Response> RestApi::cancel_job(const Parameters& parameters, const Request& request) const {

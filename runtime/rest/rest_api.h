@@ -8,6 +8,7 @@
 
 #include "runtime/rest/cluster_queries.h"
 #include "runtime/rest/http_message.h"
+#include "runtime/rest/job_events.h"
 #include "runtime/rest/module_requests.h"
 
 namespace freshet::rest {
@@ -20,8 +21,9 @@ namespace freshet::rest {
 /// Thread-safe, as far as the queries are.
 class RestApi {
  public:
-  /// Without `modules` none can be uploaded.
-  explicit RestApi(ClusterQueries& queries, UploadedModules* modules = nullptr);
+  /// Without `modules` none can be uploaded, without `events` they cannot be followed.
+  explicit RestApi(ClusterQueries& queries, UploadedModules* modules = nullptr,
+                   std::shared_ptr<JobEvents> events = nullptr);
 
   Response handle(const Request&) const;
   /// See RequestHandlers.
@@ -44,6 +46,7 @@ class RestApi {
   Result<Response> list_jobs(const Parameters&, const Request&) const;
   Result<Response> list_job_overviews(const Parameters&, const Request&) const;
   Result<Response> show_job(const Parameters&, const Request&) const;
+  Result<Response> follow_jobs(const Parameters&, const Request&) const;
   Result<Response> cancel_job(const Parameters&, const Request&) const;
   Result<Response> show_job_plan(const Parameters&, const Request&) const;
   Result<Response> show_job_status(const Parameters&, const Request&) const;
@@ -82,6 +85,7 @@ class RestApi {
 
   ClusterQueries& queries_;
   UploadedModules* const modules_;
+  const std::shared_ptr<JobEvents> events_;
 };
 
 }  // namespace freshet::rest

@@ -14,7 +14,8 @@ Result<std::unique_ptr<RestServer>> RestServer::start(const Address& bind, Clust
     server->authentication_ = std::make_unique<DigestAuthentication>(
         options.secret, *server->clock_, make_system_random());
   }
-  const RestApi api(queries, options.modules);
+  const RestApi api(queries, options.modules,
+                    std::make_shared<JobEvents>(queries, *server->clock_));
   RequestHandlers handlers;
   handlers.answer = [api](const Request& request) { return api.handle(request); };
   handlers.admit = [api, who = server->authentication_.get()](const Request& request) {
@@ -22,7 +23,8 @@ Result<std::unique_ptr<RestServer>> RestServer::start(const Address& bind, Clust
     return refused ? refused : api.admit(request);
   };
   handlers.open_body = [api](const Request& request) { return api.open_body(request); };
-  ASSIGN_OR_RETURN(server->http_, HttpServer::start(bind, kThreadsMax, std::move(handlers)));
+  ASSIGN_OR_RETURN(server->http_, HttpServer::start(bind, kThreadsMax + JobEvents::kStreamsMax,
+                                                    std::move(handlers)));
   return server;
 }
 

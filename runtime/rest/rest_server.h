@@ -15,7 +15,7 @@ namespace freshet::rest {
 /// Answers HTTP requests by a RestApi.
 class RestServer {
  public:
-  static constexpr size_t kThreadsMax = 64;
+  static constexpr size_t kThreadsMax = 64;  // And one for each stream of events.
 
   struct Options {
     UploadedModules* modules = nullptr;  // Without, none can be uploaded.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,11 +82,19 @@ class FakeCluster final : public ClusterQueries {
   }
 
   EpochMillis now() const override { return kNow; }
+  /// While others ask.
+  void set_state(JobState state, EpochMillis at) {
+    const std::lock_guard lock(mutex);
+    job_view.summary.state = state;
+    job_view.entered.push_back({state, at});
+  }
   Result<std::vector<JobSummaryView>> jobs() override {
+    const std::lock_guard lock(mutex);
     if (!error.ok()) return error;
     return std::vector{job_view.summary};
   }
   Result<JobView> job(JobId id) override {
+    const std::lock_guard lock(mutex);
     if (!error.ok()) return error;
     if (id != job_view.summary.id) return not_found("no job has the id " + id.to_string());
     return job_view;
@@ -118,6 +127,7 @@ class FakeCluster final : public ClusterQueries {
     return {{"heartbeat.interval", "2 s"}};
   }
 
+  std::mutex mutex;
   JobView job_view;
   std::vector<TaskManagerView> task_manager_views;
   std::vector<JobId> cancelled;

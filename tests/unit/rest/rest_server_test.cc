@@ -57,6 +57,12 @@ class RestServerTest : public ::testing::Test {
     return answer;
   }
 
+  static std::string read_until(int socket, const std::string& end) {
+    std::string answer;
+    for (char one = 0; !answer.ends_with(end) && ::recv(socket, &one, 1, 0) == 1;) answer += one;
+    return answer;
+  }
+
   FakeCluster cluster_;
   const std::unique_ptr<RestServer> server_;
 };
@@ -208,6 +214,47 @@ TEST_F(RestServerTest, SaysWhenABodyDidNotCome) {
       open_connection("POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhello");
   ::shutdown(socket, SHUT_WR);
   EXPECT_THAT(read_all(socket), HasSubstr("the request did not come in time"));
+}
+
+TEST_F(RestServerTest, TellsEventsToAFewWhileOthersAreAnswered) {
+  const std::string request = "GET /jobs/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<int> followers;
+  for (size_t i = 0; i < JobEvents::kStreamsMax; ++i) {
+    followers.push_back(open_connection(request));
+    const std::string begin = read_until(followers.back(), "}\n\n");
+    EXPECT_THAT(begin, HasSubstr("Content-Type: text/event-stream"));
+    EXPECT_THAT(begin, HasSubstr("event: job\ndata: {\"jid\""));
+  }
+  auto client = this->client();
+  const auto refused = client.Get("/jobs/events");
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_THAT(refused->body, HasSubstr("32 clients follow events"));
+  std::vector<int> idle;
+  for (size_t i = 0; i < RestServer::kThreadsMax - 1; ++i) idle.push_back(open_connection("GET /"));
+  EXPECT_EQ(client.Get("/jobs")->status, 200);
+  // Whoever goes makes room.
+  ::close(followers.back());
+  followers.pop_back();
+  cluster_.set_state(JobState::kFailing, 60'000);
+  int next = -1;
+  for (std::string answer; !answer.starts_with("HTTP/1.1 200");) {
+    if (next >= 0) ::close(next);
+    next = open_connection(request);
+    answer = read_until(next, "\r\n\r\n");
+  }
+  ::close(next);
+  EXPECT_THAT(read_until(followers.front(), "}\n\n"), HasSubstr("\"state\":\"FAILING\""));
+  for (const int socket : idle) ::close(socket);
+  for (const int socket : followers) ::close(socket);
+}
+
+TEST_F(RestServerTest, EndsWithItsStreamsOfEvents) {
+  auto server = RestServer::start({"127.0.0.1", 0}, cluster_).value();
+  const int follower = open_connection("GET /jobs/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                       server->address().port);
+  (void)read_until(follower, "}\n\n");
+  server = nullptr;
+  (void)read_all(follower);
 }
 
 TEST_F(RestServerTest, SaysWhereItCannotListen) {
