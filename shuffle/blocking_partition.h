@@ -23,8 +23,8 @@ struct PublishedPartition {
 
 /// The partition whose consumers read once it is finished, from a file. What is written collects in
 /// memory by consumer; when that is full it becomes a region of the file. So it never holds more
-/// than its claim, however many consumers it has, beside 16 KiB or so of an element under way, what
-/// the file has not taken yet, and some hundred bytes for each channel that exists.
+/// than its claim, however many consumers it has, beside the element under way, what the file has
+/// not taken yet (see PartitionFileWriter), and some hundred bytes for each channel that exists.
 ///
 /// It is available while the disk keeps up; writing waits only when that is far behind. After
 /// end_of_data() its task waits until published() says how it went. A full disk, or another error

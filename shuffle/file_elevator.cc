@@ -65,7 +65,7 @@ void FileElevator::run() {
     if (sweep_.empty()) sweep_.swap(next_sweep_);
     const std::vector<Part> parts = next_run();
     if (!parts.empty()) read_run(parts);
-    file_->rest();
+    file_->rest(sweep_.empty() && next_sweep_.empty());
   }
   // One of them, and then whatever else the executor has to do.
   MutexLock lock(mutex_);
@@ -106,7 +106,11 @@ void FileElevator::place(Reader reader) {
     if (status.ok()) reader->end(position.elements);
     return let_go(std::move(reader));
   }
+  // While the others have their turn. Small parts come with what is around them.
+  const uint64_t rest = position.entries.front().end() - position.offset;
   const uint64_t offset = position.offset;
+  if (rest >= PartitionFile::kAroundBytes)
+    file_->expect(offset, std::min<uint64_t>(rest, ReadPool::kRunBytesMax));
   next_sweep_.emplace(offset, std::move(reader));
 }
 
@@ -176,7 +180,7 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
     if (!may_read || !is_behind || most < kLargeBlockBytes) break;
     const PartitionReader::Position& position = reader->position_;
     const IndexEntry& entry = position.entries.front();
-    const uint64_t rest = entry.offset + entry.bytes - position.offset;
+    const uint64_t rest = entry.end() - position.offset;
     const uint64_t size = std::min<uint64_t>({rest, most, options_.pool->read_ahead_bytes()});
     parts.push_back({reader, position.offset, static_cast<size_t>(size)});
     total += parts.back().size;
@@ -221,7 +225,7 @@ Status FileElevator::give(const Part& part, std::string_view bytes) {
   }
   if (blocks.empty()) return damaged(position.offset, "a block goes beyond what there is of it");
   const IndexEntry& entry = position.entries.front();
-  if (position.offset == entry.offset + entry.bytes) {
+  if (position.offset == entry.end()) {
     position.entries.pop_front();
     if (!position.entries.empty()) position.offset = position.entries.front().offset;
   }

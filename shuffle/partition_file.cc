@@ -16,7 +16,7 @@ Result<std::unique_ptr<PartitionFile>> PartitionFile::open(FileSystem& files, st
                                                            std::shared_ptr<ReadPool> pool) {
   std::unique_ptr<PartitionFile> file(new PartitionFile(files, std::move(path), std::move(pool)));
   RETURN_IF_ERROR(file->read_footer());
-  file->rest();
+  file->rest(true);
   return file;
 }
 
@@ -33,12 +33,29 @@ Status PartitionFile::unless_lost(uint64_t offset, const Status& status) const {
   return is_said ? status : damaged(offset, status.message());
 }
 
+Status PartitionFile::open_file(uint64_t offset) {
+  if (file_) return Status();
+  Result<std::unique_ptr<ReadableFile>> file = files_.open(path_);
+  if (!file.ok()) return unless_lost(offset, file.status());
+  file_ = std::move(file).value();
+  return Status();
+}
+
+void PartitionFile::expect_around(uint64_t offset) {
+  const uint64_t piece = offset / kAroundBytes;
+  if (piece >= expected_.size()) expected_.resize(piece + 1);
+  if (expected_[piece]) return;
+  expected_[piece] = true;
+  file_->expect(piece * kAroundBytes, kAroundBytes);
+}
+
+void PartitionFile::expect(uint64_t offset, uint64_t size) {
+  if (file_) file_->expect(offset, size);
+}
+
 Status PartitionFile::read(uint64_t offset, char* to, size_t size) {
-  if (!file_) {
-    Result<std::unique_ptr<ReadableFile>> file = files_.open(path_);
-    if (!file.ok()) return unless_lost(offset, file.status());
-    file_ = std::move(file).value();
-  }
+  RETURN_IF_ERROR(open_file(offset));
+  if (size < kAroundBytes) expect_around(offset);
   const Result<size_t> got = file_->read(offset, to, size);
   // Whatever is the matter with the disk: it will not be better the next time.
   if (!got.ok()) return damaged(offset, got.status().message());
@@ -46,7 +63,8 @@ Status PartitionFile::read(uint64_t offset, char* to, size_t size) {
   return damaged(offset + *got, fmt::format("{} bytes are missing", size - *got));
 }
 
-void PartitionFile::rest() {
+void PartitionFile::rest(bool idle) {
+  if (idle) forget_pages(kIndexBytesAtRest);
   if (!file_ || kept_) return;
   kept_ = pool_->keep_file();
   if (!kept_) file_ = nullptr;
@@ -69,9 +87,9 @@ Status PartitionFile::read_footer() {
   return Status();
 }
 
-Result<std::vector<IndexEntry>> PartitionFile::page(uint32_t region, uint32_t index) {
+Result<const std::vector<IndexEntry>*> PartitionFile::page(uint32_t region, uint32_t index) {
   const auto kept = pages_.find({region, index});
-  if (kept != pages_.end()) return kept->second;
+  if (kept != pages_.end()) return &kept->second;
   const RegionRecord& record = footer_.regions[region];
   const uint32_t entries = std::min(kPageEntriesMax, record.entries - index * kPageEntriesMax);
   std::string bytes(kPageHeaderBytes + entries * kIndexEntryBytes, '\0');
@@ -79,11 +97,18 @@ Result<std::vector<IndexEntry>> PartitionFile::page(uint32_t region, uint32_t in
   RETURN_IF_ERROR(read(offset, bytes.data(), bytes.size()));
   Result<std::vector<IndexEntry>> page = decode_index_page(region, bytes);
   if (!page.ok()) return damaged(offset, page.status().message());
-  if (kept_bytes_ + bytes.size() <= kIndexBytesKept) {
-    kept_bytes_ += bytes.size();
-    pages_[{region, index}] = *page;
+  forget_pages(kIndexBytesMax - kPageBytesMax);
+  page_order_.emplace_back(region, index);
+  std::vector<IndexEntry>& place = pages_[{region, index}];
+  place = std::move(page).value();
+  return &place;
+}
+
+void PartitionFile::forget_pages(size_t bytes_max) {
+  while (page_order_.size() * kPageBytesMax > bytes_max) {
+    pages_.erase(page_order_.front());
+    page_order_.pop_front();
   }
-  return page;
 }
 
 Result<uint32_t> PartitionFile::find_page(uint32_t region, uint32_t pages, uint32_t subpartition) {
@@ -91,8 +116,8 @@ Result<uint32_t> PartitionFile::find_page(uint32_t region, uint32_t pages, uint3
   uint32_t high = pages;  // Pages from there on begin behind it.
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries, page(region, middle));
-    (entries.front().subpartition <= subpartition ? low : high) = middle;
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry>* const entries, page(region, middle));
+    (entries->front().subpartition <= subpartition ? low : high) = middle;
   }
   return low;
 }
@@ -111,7 +136,8 @@ Result<std::vector<IndexEntry>> PartitionFile::find(uint32_t region, uint32_t fi
   const uint32_t pages = (record.entries + kPageEntriesMax - 1) / kPageEntriesMax;
   std::vector<IndexEntry> found;
   if (record.for_all != 0) {
-    ASSIGN_OR_RETURN(found, page(region, 0));
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry>* const entries, page(region, 0));
+    found = *entries;
     if (found.size() != 1 || found[0].subpartition != kAllSubpartitions)
       return damaged(record.index, "what is for all is not");
     RETURN_IF_ERROR(check_entry(record, found[0]));
@@ -119,13 +145,15 @@ Result<std::vector<IndexEntry>> PartitionFile::find(uint32_t region, uint32_t fi
   }
   ASSIGN_OR_RETURN(uint32_t at, find_page(region, pages, first));
   for (bool more = true; more && at < pages; ++at) {
-    ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries, page(region, at));
-    for (const IndexEntry& entry : entries) {
-      if (entry.subpartition < first) continue;
-      more = entry.subpartition - first < count;
+    ASSIGN_OR_RETURN(const std::vector<IndexEntry>* const entries, page(region, at));
+    auto entry = std::lower_bound(
+        entries->begin(), entries->end(), first,
+        [](const IndexEntry& e, uint32_t subpartition) { return e.subpartition < subpartition; });
+    for (; more && entry != entries->end(); ++entry) {
+      more = entry->subpartition - first < count;
       if (!more) break;
-      RETURN_IF_ERROR(check_entry(record, entry));
-      found.push_back(entry);
+      RETURN_IF_ERROR(check_entry(record, *entry));
+      found.push_back(*entry);
     }
   }
   std::sort(found.begin(), found.end(),

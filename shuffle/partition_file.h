@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +24,10 @@ bool is_partition_lost(const Status& status);
 /// Belongs to one thread at a time; may block.
 class PartitionFile {
  public:
-  static constexpr size_t kIndexBytesKept = 256u << 10;
+  static constexpr size_t kIndexBytesMax = 256u << 10;    // Of the index, in memory.
+  static constexpr size_t kIndexBytesAtRest = 32u << 10;  // While nobody wants anything.
+  // The disk reads at least so much at once: what is beside it is wanted soon by somebody else.
+  static constexpr uint64_t kAroundBytes = 128u << 10;
 
   /// Reads the footer.
   static Result<std::unique_ptr<PartitionFile>> open(FileSystem& files, std::string path,
@@ -42,8 +46,11 @@ class PartitionFile {
   /// All of these bytes.
   Status read(uint64_t offset, char* to, size_t size);
 
-  /// Nothing is read for now: closes it when too many are open.
-  void rest();
+  /// These bytes will be read soon.
+  void expect(uint64_t offset, uint64_t size);
+
+  /// Nothing is read for now: closes it when too many are open. `idle`: nobody wants anything.
+  void rest(bool idle);
 
   Status damaged(uint64_t offset, std::string_view what) const;
 
@@ -51,9 +58,13 @@ class PartitionFile {
   PartitionFile(FileSystem& files, std::string path, std::shared_ptr<ReadPool> pool)
       : files_(files), path_(std::move(path)), pool_(std::move(pool)) {}
   Status read_footer();
+  Status open_file(uint64_t offset);
+  void expect_around(uint64_t offset);
+  void forget_pages(size_t bytes_max);
   /// The same status when it says what to do, else that the file cannot be read.
   Status unless_lost(uint64_t offset, const Status& status) const;
-  Result<std::vector<IndexEntry>> page(uint32_t region, uint32_t index);
+  /// Valid until the next one.
+  Result<const std::vector<IndexEntry>*> page(uint32_t region, uint32_t index);
   Status check_entry(const RegionRecord& region, const IndexEntry& entry) const;
   /// The last page that may hold the subpartition.
   Result<uint32_t> find_page(uint32_t region, uint32_t pages, uint32_t subpartition);
@@ -65,7 +76,8 @@ class PartitionFile {
   bool kept_ = false;  // Is counted in the pool.
   PartitionFooter footer_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<IndexEntry>> pages_;
-  size_t kept_bytes_ = 0;
+  std::deque<std::pair<uint32_t, uint32_t>> page_order_;  // As they were read.
+  std::vector<bool> expected_;                            // Pieces of kAroundBytes.
 };
 
 }  // namespace freshet

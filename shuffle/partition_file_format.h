@@ -89,6 +89,8 @@ struct IndexEntry {
   uint64_t bytes = 0;
   uint64_t hash = 0;  // Rolling, after the last element that ends there.
   bool operator==(const IndexEntry&) const = default;
+
+  uint64_t end() const { return offset + bytes; }
 };
 
 inline constexpr size_t kIndexEntryBytes = 32;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/log.h"
 
@@ -41,7 +43,7 @@ std::string PartitionStore::file_name(const PartitionKey& key) {
 
 Status PartitionStore::publish(const PartitionKey& key, const PublishedPartition& partition) {
   MutexLock lock(mutex_);
-  if (entries_.try_emplace(key, Entry{partition, {}}).second) return Status();
+  if (entries_.try_emplace(key, Entry{partition, {}, nullptr}).second) return Status();
   return already_exists(fmt::format("{} is published already", partition.path));
 }
 
@@ -59,26 +61,33 @@ Result<std::shared_ptr<PartitionReader>> PartitionStore::read(const PartitionKey
     MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return missing(key);
-    Entry& entry = found->second;
-    elevator = entry.elevator.lock();
-    if (!elevator) {
-      elevator = std::make_shared<FileElevator>(FileElevator::Options{
-          options_.place.files, entry.partition.path, options_.place.executor, pool_});
-      entry.elevator = elevator;
-    }
+    elevator = elevator_of(key, &found->second);
   }
   return elevator->read(std::move(options));
 }
 
+std::shared_ptr<FileElevator> PartitionStore::elevator_of(const PartitionKey& key, Entry* entry) {
+  if (auto elevator = entry->elevator.lock()) return elevator;
+  auto elevator = std::make_shared<FileElevator>(FileElevator::Options{
+      options_.place.files, entry->partition.path, options_.place.executor, pool_});
+  entry->elevator = entry->kept = elevator;
+  kept_.push_back(key);
+  if (kept_.size() > kElevatorsKept) {
+    const auto oldest = entries_.find(kept_.front());
+    if (oldest != entries_.end()) oldest->second.kept = nullptr;
+    kept_.pop_front();
+  }
+  return elevator;
+}
+
 void PartitionStore::release(const PartitionKey& key) {
-  std::string path;
+  std::map<PartitionKey, Entry>::node_type released;
   {
     MutexLock lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found == entries_.end()) return;
-    path = found->second.partition.path;
-    entries_.erase(found);
+    released = entries_.extract(key);
+    if (released.empty()) return;
   }
+  const std::string path = released.mapped().partition.path;
   options_.place.executor->post("partition_released", [files = options_.place.files, path] {
     const Status status = files->remove(path);
     if (!status.ok() && status.code() != StatusCode::kNotFound)
@@ -87,10 +96,15 @@ void PartitionStore::release(const PartitionKey& key) {
 }
 
 void PartitionStore::release_job(const JobId& job) {
+  std::vector<std::map<PartitionKey, Entry>::node_type> released;
   {
     MutexLock lock(mutex_);
     auto at = entries_.lower_bound(PartitionKey{job, {}, 0, 0});
-    while (at != entries_.end() && at->first.job == job) at = entries_.erase(at);
+    while (at != entries_.end() && at->first.job == job) {
+      const auto next = std::next(at);
+      released.push_back(entries_.extract(at));
+      at = next;
+    }
   }
   const SpillPlace place = place_of(job);
   place.executor->post("partitions_released", [files = place.files, path = place.directory] {

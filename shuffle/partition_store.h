@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,15 +64,21 @@ class PartitionStore {
  private:
   struct Entry {
     PublishedPartition partition;
-    std::weak_ptr<FileElevator> elevator;  // While somebody reads it.
+    std::weak_ptr<FileElevator> elevator;  // While somebody reads it, or it is kept.
+    std::shared_ptr<FileElevator> kept;
   };
 
+  // Those that were read last keep what they know of their files: the next consumer comes soon.
+  static constexpr size_t kElevatorsKept = 1024;
+
   explicit PartitionStore(Options options);
+  std::shared_ptr<FileElevator> elevator_of(const PartitionKey& key, Entry* entry) REQUIRES(mutex_);
 
   const Options options_;
   const std::shared_ptr<ReadPool> pool_;
   mutable Mutex mutex_;
   std::map<PartitionKey, Entry> entries_ GUARDED_BY(mutex_);
+  std::deque<PartitionKey> kept_ GUARDED_BY(mutex_);  // The oldest first; some may be gone.
 };
 
 }  // namespace freshet

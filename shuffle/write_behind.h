@@ -25,7 +25,7 @@ namespace freshet {
 /// the disk is full they say how much is free. After one nothing else is done.
 class WriteBehind final : public std::enable_shared_from_this<WriteBehind> {
  public:
-  static constexpr size_t kPieceBytes = 512u << 10;
+  static constexpr size_t kPieceBytes = 256u << 10;
   static constexpr size_t kPiecesMax = 4;  // That are not written yet.
 
   struct Options {

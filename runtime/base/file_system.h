@@ -26,6 +26,8 @@ class ReadableFile {
   virtual ~ReadableFile() = default;
   /// Reads up to `size` bytes at `offset`; fewer only at the end of the file, none beyond it.
   virtual Result<size_t> read(uint64_t offset, char* to, size_t size) = 0;
+  /// These bytes will be read soon: a hint, which does not wait for the disk.
+  virtual void expect(uint64_t /*offset*/, uint64_t /*size*/) {}
 };
 
 struct FileInfo {

@@ -76,6 +76,10 @@ class LocalReadable final : public ReadableFile {
     }
     return done;
   }
+  void expect(uint64_t offset, uint64_t size) override {
+    (void)::posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                          POSIX_FADV_WILLNEED);
+  }
 
  private:
   std::string path_;

@@ -300,6 +300,11 @@ TEST_F(BlockingPartitionTest, IsUnavailableWhileTheDiskIsBehind) {
 
 TEST_F(BlockingPartitionTest, WhoseDiskIsFullSaysWhereAndHowMuchIsFree) {
   files_.memory.set_capacity(1'000'000);
+  uint64_t free = 0;  // When the last one was written.
+  files_.on_append = [&](const std::string&, std::string_view) {
+    free = *files_.memory.free_bytes("/");
+    return Status();
+  };
   const auto partition = make_partition({.codec = BlockCodec::kNone});
   const auto fill = [&] {
     for (int i = 0; i < 100'000; ++i)
@@ -311,8 +316,9 @@ TEST_F(BlockingPartitionTest, WhoseDiskIsFullSaysWhereAndHowMuchIsFree) {
   const std::string place = store_->place_of(key().job).directory;
   EXPECT_THAT(message, HasSubstr(place + "/7-3-0.partition.part: "));
   EXPECT_THAT(message, HasSubstr("no space left on device"));
-  EXPECT_THAT(message,
-              HasSubstr("bytes of a result partition were written, 477582 are free in " + place));
+  EXPECT_THAT(message, HasSubstr(std::to_string(1'000'000 - free) +
+                                 " bytes of a result partition were written, " +
+                                 std::to_string(free) + " are free in " + place));
   EXPECT_FALSE(partition->available());
   partition->end_of_data();
   ASSERT_TRUE(partition->published());

@@ -276,7 +276,11 @@ class BlockingRig : public ::testing::Test {
 
   /// All of one subpartition.
   Result<std::vector<Written>> read_all(const Settings& settings, uint32_t subpartition) {
-    const auto reader = this->reader(settings, subpartition);
+    return read_to_end(reader(settings, subpartition), settings);
+  }
+
+  Result<std::vector<Written>> read_to_end(const std::shared_ptr<PartitionReader>& reader,
+                                           const Settings& settings) {
     ChannelElements elements(settings.fixed_record_size);
     Status status;
     while (true) {
