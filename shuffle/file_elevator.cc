@@ -34,7 +34,7 @@ void FileElevator::request(const Reader& reader) {
     case Hands::kQueued:
       return;
     case Hands::kParked:
-      if (!reader->waits() && !reader->is_closed()) return;
+      if (!reader->waits()) return;
       parked_.erase(reader->serial_);
       break;
   }
@@ -50,14 +50,17 @@ void FileElevator::post_run() {
 }
 
 void FileElevator::on_memory() {
+  std::vector<Reader> readers;  // Perhaps the last to own them: not under the lock.
   MutexLock lock(mutex_);
-  if (parked_.empty()) return;
-  for (auto& [serial, reader] : parked_) {
+  for (const auto& [serial, here] : parked_) {
+    Reader reader = here.lock();
+    if (!reader) continue;
     reader->hands_ = Hands::kQueued;
-    came_.push_back(std::move(reader));
+    came_.push_back(reader);
+    readers.push_back(std::move(reader));
   }
   parked_.clear();
-  post_run();
+  if (!came_.empty()) post_run();
 }
 
 void FileElevator::run() {
@@ -74,7 +77,7 @@ void FileElevator::run() {
 }
 
 bool FileElevator::admit() {
-  std::vector<Reader> came;
+  std::vector<ReaderHere> came;
   {
     MutexLock lock(mutex_);
     came.swap(came_);
@@ -86,32 +89,36 @@ bool FileElevator::admit() {
       file_ = std::move(file).value();
       to_all_.store(file_->footer().to_all, std::memory_order_release);
     } else {
-      for (Reader& reader : came) {
+      for (const ReaderHere& here : came) {
+        const Reader reader = here.lock();
+        if (!reader) continue;
         reader->fail(file.status());
-        let_go(std::move(reader));
+        let_go(reader);
       }
       return false;
     }
   }
-  for (Reader& reader : came) place(std::move(reader));
+  for (const ReaderHere& here : came) {
+    if (const Reader reader = here.lock()) place(reader);
+  }
   return true;
 }
 
-void FileElevator::place(Reader reader) {
-  if (!reader->wants()) return let_go(std::move(reader));
+void FileElevator::place(const Reader& reader) {
+  if (!reader->wants()) return let_go(reader);
   const Status status = advance(*reader);
   if (!status.ok()) reader->fail(status);
   PartitionReader::Position& position = reader->position_;
   if (position.entries.empty()) {
     if (status.ok()) reader->end(position.elements);
-    return let_go(std::move(reader));
+    return let_go(reader);
   }
   // While the others have their turn. Small parts come with what is around them.
   const uint64_t rest = position.entries.front().end() - position.offset;
   const uint64_t offset = position.offset;
   if (rest >= PartitionFile::kAroundBytes)
     file_->expect(offset, std::min<uint64_t>(rest, ReadPool::kRunBytesMax));
-  next_sweep_.emplace(offset, std::move(reader));
+  next_sweep_.emplace(offset, reader);
 }
 
 Status FileElevator::advance(PartitionReader& reader) {
@@ -143,7 +150,7 @@ Status FileElevator::advance(PartitionReader& reader) {
   return Status();
 }
 
-void FileElevator::let_go(Reader reader) {
+void FileElevator::let_go(const Reader& reader) {
   MutexLock lock(mutex_);
   // It may have taken something meanwhile, and asked in vain.
   if (reader->wants()) {
@@ -153,11 +160,10 @@ void FileElevator::let_go(Reader reader) {
   }
 }
 
-void FileElevator::park(Reader reader) {
+void FileElevator::park(const Reader& reader) {
   MutexLock lock(mutex_);
   reader->hands_ = Hands::kParked;
-  const uint64_t serial = reader->serial_;
-  parked_[serial] = std::move(reader);
+  parked_[reader->serial_] = reader;
 }
 
 std::vector<FileElevator::Part> FileElevator::next_run() {
@@ -167,8 +173,12 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
   size_t total = 0;
   while (!sweep_.empty()) {
     const auto first = sweep_.begin();
-    const Reader& reader = first->second;
-    const bool may_read = has_memory || reader->waits() || reader->is_closed();
+    const Reader reader = first->second.lock();
+    if (!reader) {
+      sweep_.erase(first);
+      continue;
+    }
+    const bool may_read = has_memory || reader->waits();
     if (!may_read && parts.empty()) {
       park(reader);
       parked = true;

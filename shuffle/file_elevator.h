@@ -23,8 +23,8 @@ namespace freshet {
 /// Readers that do not take hold up nobody: each may be a part of the pool ahead, and when that is
 /// empty a reader whose consumer waits gets a block all the same.
 ///
-/// Owned by shared_ptr, by its readers and what the executor has still to do. Thread-safe; one
-/// lock, under which those of readers are taken.
+/// Owned by shared_ptr, by its readers, whom it does not own, and what the executor has still to
+/// do. Thread-safe; one lock, under which those of readers are taken.
 class FileElevator final : public ReadPool::Waiter,
                            public std::enable_shared_from_this<FileElevator> {
  public:
@@ -49,6 +49,7 @@ class FileElevator final : public ReadPool::Waiter,
  private:
   friend class PartitionReader;
   using Reader = std::shared_ptr<PartitionReader>;
+  using ReaderHere = std::weak_ptr<PartitionReader>;  // As long as its consumer has it.
   using Hands = PartitionReader::Hands;
   /// What is read for one reader: the next of its bytes.
   struct Part {
@@ -64,29 +65,29 @@ class FileElevator final : public ReadPool::Waiter,
   /// Takes in those that came. False when the file cannot be read.
   bool admit();
   /// Finds out what it wants next, and puts it into the next sweep.
-  void place(Reader reader);
+  void place(const Reader& reader);
   Status advance(PartitionReader& reader);
   /// What to read now, of readers whose parts lie behind each other.
   std::vector<Part> next_run();
-  void park(Reader reader);
+  void park(const Reader& reader);
   void read_run(const std::vector<Part>& parts);
   Status give(const Part& part, std::string_view bytes);
   /// Nothing is wanted of it now, unless it is.
-  void let_go(Reader reader);
+  void let_go(const Reader& reader);
   void post_run() REQUIRES(mutex_);
 
   const Options options_;
 
   // Of the run under way, of which there is one at a time.
   std::unique_ptr<PartitionFile> file_;
-  std::multimap<uint64_t, Reader> sweep_;  // By offset.
-  std::multimap<uint64_t, Reader> next_sweep_;
+  std::multimap<uint64_t, ReaderHere> sweep_;  // By offset.
+  std::multimap<uint64_t, ReaderHere> next_sweep_;
   std::atomic<bool> to_all_{false};
 
   Mutex mutex_;
   uint64_t next_serial_ GUARDED_BY(mutex_) = 0;
-  std::vector<Reader> came_ GUARDED_BY(mutex_);
-  std::map<uint64_t, Reader> parked_ GUARDED_BY(mutex_);  // By serial; for want of memory.
+  std::vector<ReaderHere> came_ GUARDED_BY(mutex_);
+  std::map<uint64_t, ReaderHere> parked_ GUARDED_BY(mutex_);  // By serial; for want of memory.
   bool posted_ GUARDED_BY(mutex_) = false;
 };
 

@@ -24,16 +24,13 @@ PartitionReader::PartitionReader(Options options, std::shared_ptr<FileElevator> 
 
 PartitionReader::~PartitionReader() { pool_->remove_reader(); }
 
-void PartitionReader::close(std::shared_ptr<PartitionReader> reader) {
+void PartitionReader::close() {
   std::deque<Stored> dropped;
-  {
-    MutexLock lock(reader->mutex_);
-    reader->closed_ = true;
-    reader->stored_bytes_ = 0;
-    dropped.swap(reader->stored_);
-  }
-  reader->ready_.clear();
-  reader->elevator_->request(reader);  // So that it is not kept.
+  ready_.clear();
+  MutexLock lock(mutex_);
+  closed_ = true;
+  stored_bytes_ = 0;
+  dropped.swap(stored_);
 }
 
 bool PartitionReader::ended() const {
@@ -54,11 +51,6 @@ bool PartitionReader::wants() const {
 bool PartitionReader::waits() const {
   MutexLock lock(mutex_);
   return waits_ && stored_.empty();
-}
-
-bool PartitionReader::is_closed() const {
-  MutexLock lock(mutex_);
-  return closed_;
 }
 
 bool PartitionReader::stop_waiting() { return std::exchange(waits_, false) && !closed_; }

@@ -55,8 +55,8 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
   /// Read, and not taken. Any thread.
   uint64_t waiting_bytes() const;
 
-  /// Drops what was not taken. Before destruction.
-  static void close(std::shared_ptr<PartitionReader> reader);
+  /// Drops what was not taken, and is told nothing more.
+  void close();
 
   /// The rolling hash and the number of elements up to what was taken, of the first subpartition.
   uint64_t hash() const { return channels_[0].hash; }
@@ -90,7 +90,6 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
   // For the elevator:
   bool wants() const;
   bool waits() const;
-  bool is_closed() const;
   /// Elements that it has already; before the first delivery.
   void skip(const IndexEntry& entry);
   void deliver(std::vector<Stored> blocks);

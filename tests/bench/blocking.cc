@@ -290,7 +290,8 @@ class Run {
         records += (*taken)->buffer.elements_started;
       }
       if (!reader.ended()) continue;
-      PartitionReader::close(std::exchange(readers[index], nullptr));
+      readers[index]->close();
+      readers[index] = nullptr;
       --open;
     }
     return records;

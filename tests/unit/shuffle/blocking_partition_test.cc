@@ -134,7 +134,7 @@ class BlockingPartitionTest : public BlockingRig {
       for (size_t i = 0; i < reading.channels.size(); ++i) {
         ASSERT_TRUE(reading.channels[i].elements == course.channels[reading.first + i]);
       }
-      PartitionReader::close(reading.reader);
+      reading.reader->close();
     }
   }
 };
@@ -248,12 +248,12 @@ TEST_F(BlockingPartitionTest, GoesOnForAConsumerThatHasTheFirstElements) {
         elements += buffer.elements_started;
       }
       EXPECT_EQ(elements, all.size());
-      PartitionReader::close(reader);
+      reader->close();
     }
     const auto reader = this->reader(settings, 0, 1, all.size() + 1);
     const auto taken = take(*reader);
     EXPECT_THAT(taken.status().message(), HasSubstr("the consumer has"));
-    PartitionReader::close(reader);
+    reader->close();
   }
 }
 

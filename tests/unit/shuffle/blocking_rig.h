@@ -33,6 +33,7 @@ class HookedFiles final : public FileSystem {
   std::function<Status(const std::string& path, std::string_view bytes)> on_append;
   std::function<Status(const std::string& path)> on_open;
   std::function<Status(uint64_t offset, size_t size)> on_read;
+  std::function<void(uint64_t offset, uint64_t size)> on_expect;
 
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     if (on_open) RETURN_IF_ERROR(on_open(path));
@@ -75,6 +76,9 @@ class HookedFiles final : public FileSystem {
     Result<size_t> read(uint64_t offset, char* to, size_t size) override {
       if (files_.on_read) RETURN_IF_ERROR(files_.on_read(offset, size));
       return file_->read(offset, to, size);
+    }
+    void expect(uint64_t offset, uint64_t size) override {
+      if (files_.on_expect) files_.on_expect(offset, size);
     }
 
    private:
@@ -289,7 +293,7 @@ class BlockingRig : public ::testing::Test {
       if (!taken.ok() || !*taken) break;
       elements.add((*taken)->buffer);
     }
-    PartitionReader::close(reader);
+    reader->close();
     if (!status.ok()) return status;
     return elements.elements;
   }

@@ -106,7 +106,7 @@ class BlockingThreadsTest : public ::testing::Test {
       }
       records += (*taken)->buffer.elements_started;
     }
-    PartitionReader::close(*reader);
+    (*reader)->close();
     return records;
   }
 

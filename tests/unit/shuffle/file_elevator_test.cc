@@ -76,7 +76,7 @@ TEST_F(FileElevatorTest, ReadsAWholeFileForAllItsReadersFromItsBeginningToItsEnd
   EXPECT_EQ(back, 0u);
   EXPECT_LE(bytes, file_bytes_ + kTailBytes);
   EXPECT_LE(reads_.size(), 100u);
-  for (const auto& reader : readers) PartitionReader::close(reader);
+  for (const auto& reader : readers) reader->close();
 }
 
 TEST_F(FileElevatorTest, ServesEachReaderOnceInASweepByRisingOffset) {
@@ -102,7 +102,39 @@ TEST_F(FileElevatorTest, ServesEachReaderOnceInASweepByRisingOffset) {
   }
   for (const auto& reader : readers) {
     EXPECT_TRUE(reader->ended());
-    PartitionReader::close(reader);
+    reader->close();
+  }
+}
+
+TEST_F(FileElevatorTest, TheDiskHearsBeforeWhatIsReadNext) {
+  for (const uint32_t subpartitions : {2u, 1000u}) {
+    const Settings settings{.subpartitions = subpartitions,
+                            .codec = BlockCodec::kNone,
+                            .memory_bytes = 3u << 20,
+                            .attempt = subpartitions};
+    write_regions(settings, 2u << 20);
+    std::vector<std::pair<uint64_t, uint64_t>> expected;
+    files_.on_expect = [&](uint64_t offset, uint64_t size) {
+      expected.emplace_back(offset, offset + size);
+    };
+    files_.on_read = [&](uint64_t offset, size_t size) {
+      uint64_t heard = offset;
+      for (const auto& [begin, end] : expected) {
+        if (begin <= heard) heard = std::max(heard, end);
+      }
+      EXPECT_GE(heard, std::min(offset + size,
+                                offset / PartitionFile::kAroundBytes * PartitionFile::kAroundBytes +
+                                    PartitionFile::kAroundBytes));
+      return Status();
+    };
+    for (const uint32_t subpartition : {0u, 1u}) {
+      const auto all = read_all(settings, subpartition);
+      ASSERT_TRUE(all.ok());
+    }
+    // For small parts once for all that is around them.
+    EXPECT_LE(expected.size(), subpartitions == 2 ? 40u : 8u);
+    files_.on_expect = nullptr;
+    files_.on_read = nullptr;
   }
 }
 
@@ -126,7 +158,7 @@ TEST_F(FileElevatorTest, AReaderThatDoesNotTakeHoldsUpNobody) {
       ASSERT_TRUE(taken.ok()) << taken.status().to_string();
       if (!*taken) break;
     }
-    PartitionReader::close(reader);
+    reader->close();
   }
 }
 
@@ -154,7 +186,7 @@ TEST_F(FileElevatorTest, AChainOfPartitionsGoesThroughWithTheLeastMemory) {
     ASSERT_TRUE(output.ok());
     EXPECT_EQ(output->size(), input->size());
   }
-  for (const auto& reader : held) PartitionReader::close(reader);
+  for (const auto& reader : held) reader->close();
 }
 
 TEST_F(FileElevatorTest, ClosingReadersAtAnyTimeLeavesNothing) {
@@ -168,7 +200,7 @@ TEST_F(FileElevatorTest, ClosingReadersAtAnyTimeLeavesNothing) {
       if (random->one_in(2)) disk_.run_one();
       ASSERT_TRUE(readers[random->below(5)]->take().ok());
     }
-    for (const auto& reader : readers) PartitionReader::close(reader);
+    for (const auto& reader : readers) reader->close();
     readers.clear();
     disk_.run_ready();
     ASSERT_EQ(store_->read_pool()->held_bytes(), 0u);
@@ -196,7 +228,7 @@ TEST_F(FileElevatorTest, ManyFilesAreReadWithFewOfThemOpen) {
     EXPECT_FALSE(take(*reader)->has_value());
   }
   EXPECT_THAT(most, Le(static_cast<int>(ReadPool::kFilesKeptMax) + 1));
-  for (const auto& reader : readers) PartitionReader::close(reader);
+  for (const auto& reader : readers) reader->close();
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ TEST_F(PartitionStoreTest, WhoReadsWhileItIsReleasedReadsToItsEndOrHearsIt) {
   }
   EXPECT_EQ(elements, 50'000u);
   EXPECT_EQ(file_count(), 0u);
-  PartitionReader::close(reader);
+  reader->close();
 }
 
 TEST_F(PartitionStoreTest, AJobLeavesNothing) {
