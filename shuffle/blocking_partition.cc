@@ -63,7 +63,7 @@ Encoder& BlockingPartition::begin_record(uint32_t subpartition, EpochMillis time
   writing_ = &channel(subpartition);
   writing_->begin_record(timestamp);
   timestamp_ = timestamp;
-  encoder_.start(nullptr, nullptr);
+  encoder_.start(&no_room_, &no_room_);  // In memory of its own.
   return encoder_;
 }
 

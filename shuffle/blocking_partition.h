@@ -101,6 +101,7 @@ class BlockingPartition final : public ResultPartition {
   BlockingChannel* writing_ = nullptr;  // The channel of the record under way.
   EpochMillis timestamp_ = kNoTimestamp;
   Encoder encoder_;
+  char no_room_ = 0;
   bool* full_ = nullptr;
   const std::atomic<bool>* cancelled_ = nullptr;
   mutable Status status_;
