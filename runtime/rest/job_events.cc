@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "runtime/rest/rest_json.h"
@@ -31,6 +32,9 @@ std::string vertex_text(const JobSummaryView& job, const VertexView& vertex,
                                    {"status", state},
                                    {"timestamp", at}});
 }
+
+/// Times of a view are made of a clock that only goes on, and of the one on the wall, each time.
+bool is_same_time(EpochMillis a, EpochMillis b) { return std::abs(a - b) <= 2; }
 
 constexpr size_t kBatchBytesMax = 64 << 10;
 constexpr const char* kMissed = "event: missed\ndata: {}\n\n";
@@ -141,7 +145,8 @@ std::vector<JobId> JobEvents::changed(const std::vector<JobSummaryView>& jobs) {
       one.summary = job;
       one.text = job_text(job, job.state, job.ended);
     } else if (is_new || one.summary.state != job.state || one.summary.counts != job.counts ||
-               one.summary.last_modification != job.last_modification) {
+               (!is_terminal(job.state) &&
+                !is_same_time(one.summary.last_modification, job.last_modification))) {
       ids.push_back(job.id);
     }
   }
@@ -152,6 +157,7 @@ std::vector<JobId> JobEvents::changed(const std::vector<JobSummaryView>& jobs) {
 void JobEvents::take(const JobView& view) {
   Known& known = known_[view.summary.id];
   known.summary = view.summary;
+  take_states(view, known, false);
   known.vertices.resize(view.vertices.size());
   for (size_t i = 0; i < view.vertices.size(); i++) {
     auto& [state, text] = known.vertices[i];
@@ -162,15 +168,21 @@ void JobEvents::take(const JobView& view) {
     text = vertex_text(view.summary, vertex, now, view.now);
     add({view.summary.id, text});
   }
+  take_states(view, known, true);
+}
+
+/// Those that end the job, or all others.
+void JobEvents::take_states(const JobView& view, Known& known, bool ends) {
   auto entered = view.entered;
   std::ranges::stable_sort(entered, {}, &std::pair<JobState, EpochMillis>::second);
   for (const auto& [state, at] : entered) {
     // Flink does not know COMMITTING: it goes on RUNNING.
+    if (is_terminal(state) != ends || state == JobState::kCommitting) continue;
     const auto [before, is_new] = known.entered.emplace(state, at);
-    if (state == JobState::kCommitting || (!is_new && before->second == at)) continue;
+    if (!is_new && is_same_time(before->second, at)) continue;
     before->second = at;
     known.text = job_text(view.summary, state, at);
-    add({view.summary.id, known.text, is_terminal(state)});
+    add({view.summary.id, known.text, ends});
   }
 }
 

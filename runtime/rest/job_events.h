@@ -63,6 +63,7 @@ class JobEvents : public std::enable_shared_from_this<JobEvents> {
   std::vector<JobId> changed(const std::vector<JobSummaryView>& jobs);
   // With the lock.
   void take(const JobView& view);
+  void take_states(const JobView& view, Known& known, bool ends);
   void add(Event event);
   std::string snapshot(std::optional<JobId> job) const;
 

@@ -88,6 +88,21 @@ TEST_F(JobEventsTest, MissesNoStateOfAJobHoweverShort) {
             job("FAILING", 60'000) + job("RESTARTING", 60'000) + job("RUNNING", 60'001));
 }
 
+TEST_F(JobEventsTest, TellsAStateOnceThoughItsTimeIsAMillisecondOff) {
+  const auto stream = follow(std::nullopt);
+  (void)stream->next();
+  for (const EpochMillis off : {1, -1, 0}) {
+    for (auto& [state, at] : cluster_.job_view.entered) at += off;
+    cluster_.job_view.summary.last_modification += off;
+    EXPECT_EQ(next(*stream), "");
+  }
+  all_vertices_are(TaskState::kFinished);
+  enter(JobState::kFinished, 71'000);
+  EXPECT_THAT(next(*stream), testing::EndsWith(job("FINISHED", 71'000)));
+  for (auto& [state, at] : cluster_.job_view.entered) at += 1;
+  EXPECT_EQ(next(*stream), "");
+}
+
 TEST_F(JobEventsTest, FollowersOfAllJobsGoOnWhenOneHasEnded) {
   const auto stream = follow(std::nullopt);
   (void)stream->next();
