@@ -15,6 +15,7 @@ const std::vector<Target>& targets() {
       {"gate", gate, gate_seeds},
       {"job_manager", job_manager, job_manager_seeds},
       {"job_module", job_module, job_module_seeds},
+      {"partitions", partitions, partitions_seeds},
       {"records", records, records_seeds},
       {"rest_api", rest_api, rest_api_seeds},
       {"serving", serving, serving_seeds},
