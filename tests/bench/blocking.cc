@@ -9,7 +9,9 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -17,6 +19,7 @@
 #include "runtime/base/thread_executor.h"
 #include "shuffle/blocking_partition.h"
 #include "shuffle/partition_store.h"
+#include "tests/bench/interruption.h"
 #include "tests/bench/median.h"
 #include "tests/bench/process_facts.h"
 
@@ -109,6 +112,10 @@ class Records {
   }();
 };
 
+std::string directory_of(const Options& options, pid_t process) {
+  return fmt::format("{}/freshet-bench-blocking-{}", options.directory, process);
+}
+
 class Run {
  public:
   Run(const Options& options, const Row& row, const Clock& clock)
@@ -116,7 +123,7 @@ class Run {
         row_(row),
         clock_(clock),
         disk_("disk", clock),
-        directory_(fmt::format("{}/freshet-bench-blocking-{}", options.directory, ::getpid())) {
+        directory_(directory_of(options, ::getpid())) {
     auto store = PartitionStore::create(
         {{files_.get(), directory_, &disk_, [](const auto& function) { function(); }},
          options.read_memory_mb << 20});
@@ -326,8 +333,12 @@ Measurement measure_apart(const Options& options, const Row& row) {
   Measurement measurement;
   const bool whole = ::read(ends[0], &measurement, sizeof measurement) == sizeof measurement;
   ::close(ends[0]);
+  if (!whole) ::kill(child, SIGKILL);  // It failed, or this process was interrupted.
   int status = 0;
-  ::waitpid(child, &status, 0);
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  check(make_local_file_system()->remove_all(directory_of(options, child)));
+  check(check_interrupted());
   if (!whole || status != 0) fail("a run failed");
   return measurement;
 }
@@ -373,6 +384,7 @@ int run(int argc, char** argv) {
   app.add_option("--repeat", options.repeat, "runs of each row");
   app.add_flag("--warm", options.warm, "leaves in the page cache what was written");
   CLI11_PARSE(app, argc, argv);
+  end_on_signals();
   for (const uint32_t parallelism : options.parallelism) {
     for (const std::string& name : options.codecs) {
       const Result<BlockCodec> codec = parse_block_codec(name);
