@@ -241,6 +241,20 @@ std::string encode(const job_commands::CancelTasks& command) {
   return envelope.SerializeAsString();
 }
 
+std::string encode(const job_commands::ReleasePartitions& command, JobId job) {
+  proto::Envelope envelope;
+  proto::ReleasePartitions* message = envelope.mutable_release_partitions();
+  write(job, message->mutable_job());
+  for (const auto& range : command.partitions) {
+    proto::PartitionsOfDataset* one = message->add_partitions();
+    one->set_dataset(range.dataset.value);
+    one->set_begin(range.producers.begin);
+    one->set_end(range.producers.end);
+    one->set_attempt(range.attempt);
+  }
+  return envelope.SerializeAsString();
+}
+
 std::string encode(const job_commands::FinishTasks& command) {
   proto::Envelope envelope;
   proto::FinishTasks* message = envelope.mutable_finish_tasks();

@@ -55,6 +55,7 @@ std::string encode_job_information(const JobMaster&);
 /// Whole envelopes, as they are sent. See DeploymentEncoder for those of deployments.
 std::string encode(const job_commands::CancelTasks&);
 std::string encode(const job_commands::FinishTasks&);
+std::string encode(const job_commands::ReleasePartitions&, JobId);
 std::string encode(const job_commands::ProvokeFailure&);
 std::string encode(const job_commands::Commit&, std::string_view job_information);
 std::string encode_release(const JobId&);

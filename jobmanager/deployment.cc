@@ -77,6 +77,8 @@ class DeploymentBuilder {
   std::shared_ptr<const GateGroup> locate(const ConsumedPartitionGroup& group) const {
     auto located = std::make_shared<GateGroup>();
     located->dataset = group.dataset;
+    located->stored = group.unfinished == 0 &&
+                      graph_.job_graph().edges[group.dataset.value].exchange == Exchange::kBlocking;
     std::map<TaskManagerId, uint32_t> location_of;
     const VertexId producer = graph_.job_graph().edges[group.dataset.value].producer;
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {

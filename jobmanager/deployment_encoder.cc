@@ -17,6 +17,7 @@ std::string encode_group(const GateGroup& group,
                          const std::map<TaskManagerId, TaskManagerInfo>& task_managers) {
   proto::GateGroup message;
   message.set_dataset(group.dataset.value);
+  message.set_stored(group.stored);
   for (const TaskManagerId id : group.task_managers) {
     proto::TaskManagerLocation* location = message.add_task_managers();
     location->set_task_manager(id.value);

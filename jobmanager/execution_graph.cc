@@ -45,7 +45,7 @@ void ExecutionGraph::add_groups(const JobEdge& edge) {
   const uint32_t producers = graph_.vertices[edge.producer.value].parallelism;
   const uint32_t consumers = graph_.vertices[edge.consumer.value].parallelism;
   const auto add = [&](IndexRange from, IndexRange to) {
-    groups_.push_back({edge.id, from, from.size()});
+    groups_.push_back({edge.id, from, from.size(), to.size()});
     consumers_.push_back({edge.consumer, to});
     add_region_inputs(static_cast<uint32_t>(groups_.size()) - 1);
     build_steps_++;
@@ -118,6 +118,7 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   begun_[region] += has_begun(to) - has_begun(from);
   if (is_at_end(from) != is_at_end(to)) {
     unended_[region] += is_at_end(to) ? -1 : 1;
+    update_readings(index, is_at_end(to));
     if (!execution.output_lost) update_groups(index, is_at_end(to));
   }
   if (to == TaskState::kDeploying) execution.started = now_;
@@ -141,6 +142,7 @@ void ExecutionGraph::reset(uint32_t index) {
   begun_[region] -= has_begun(execution.state);
   if (is_at_end(execution.state)) {
     unended_[region]++;
+    update_readings(index, false);
     if (!execution.output_lost) update_groups(index, false);
   }
   state_counts_[static_cast<size_t>(execution.state)]--;
@@ -188,6 +190,16 @@ IndexRange ExecutionGraph::groups_holding(DatasetId dataset, uint32_t producer) 
   return {first + readers.begin, first + readers.end};
 }
 
+void ExecutionGraph::update_readings(uint32_t index, bool ended) {
+  const SubtaskId subtask = subtask_at(index);
+  for (const DatasetId dataset : inputs_of(subtask.vertex)) {
+    if (!is_blocking(dataset)) continue;
+    const uint32_t g = group_read_by(dataset, subtask.index);
+    groups_[g].unread += ended ? -1 : 1;
+    if (groups_[g].unread == 0) read_groups_.push_back(g);
+  }
+}
+
 void ExecutionGraph::update_groups(uint32_t index, bool ended) {
   const SubtaskId subtask = subtask_at(index);
   for (const DatasetId dataset : outputs_of(subtask.vertex)) {
@@ -196,6 +208,7 @@ void ExecutionGraph::update_groups(uint32_t index, bool ended) {
       CHECK(ended ? groups_[g].unfinished > 0
                   : groups_[g].unfinished < groups_[g].producers.size());
       groups_[g].unfinished += ended ? -1 : 1;
+      if (groups_[g].unfinished == 0) groups_[g].released = false;
       if (ended) {
         inputs_of_regions_.producer_ended(g, index);
       } else {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "jobmanager/region_inputs.h"
@@ -44,6 +45,8 @@ struct ConsumedPartitionGroup {
   DatasetId dataset;
   IndexRange producers;
   uint32_t unfinished = 0;  // Producers that have not reached the end of their data, or lost it.
+  uint32_t unread = 0;      // Consumers that have not.
+  bool released = false;    // All had read it: what was made of a blocking edge is gone.
 };
 
 /// The consumers of one ConsumedPartitionGroup; both have the same index.
@@ -97,6 +100,14 @@ class ExecutionGraph {
   void reset(uint32_t index);
   /// What an ended attempt made of blocking edges is gone, or given up. Nothing of one that is not.
   void lose_output(uint32_t index);
+  /// Groups of blocking edges of which no consumer wants anything any more since the last call;
+  /// some may have got one again.
+  std::vector<uint32_t> take_read_groups() { return std::exchange(read_groups_, {}); }
+  void note_released(uint32_t group) { groups_[group].released = true; }
+  bool is_blocking(DatasetId dataset) const {
+    const JobEdge& edge = graph_.edges[dataset.value];
+    return edge.exchange == Exchange::kBlocking && !edge.feedback;
+  }
   void assign(uint32_t index, AllocationId, TaskManagerId, uint32_t slot);
   void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
   void bump_version(uint32_t index) { executions_[index].version++; }
@@ -123,12 +134,14 @@ class ExecutionGraph {
   void add_groups(const JobEdge& edge);
   void add_region_inputs(uint32_t group);
   void update_groups(uint32_t index, bool ended);
+  void update_readings(uint32_t index, bool ended);
 
   JobGraph graph_;
   PipelinedRegions regions_;
   RegionInputs inputs_of_regions_;
   std::vector<uint32_t> unended_;  // By region.
   std::vector<uint32_t> begun_;
+  std::vector<uint32_t> read_groups_;
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
   std::vector<Execution> executions_;

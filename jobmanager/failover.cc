@@ -44,29 +44,24 @@ class Planner {
   }
 
  private:
-  bool is_blocking(DatasetId dataset) const {
-    const JobEdge& edge = graph_.job_graph().edges[dataset.value];
-    return edge.exchange == Exchange::kBlocking && !edge.feedback;
-  }
-
   void add_lost_producers(SubtaskId subtask) {
     for (const DatasetId dataset : graph_.inputs_of(subtask.vertex)) {
       const uint32_t g = graph_.group_read_by(dataset, subtask.index);
-      if (!is_blocking(dataset) || read_[g]) continue;
+      if (!graph_.is_blocking(dataset) || read_[g]) continue;
       read_[g] = true;
       const ConsumedPartitionGroup& group = graph_.group(g);
       const VertexId producer = graph_.job_graph().edges[dataset.value].producer;
       for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
         plan_.steps++;
         const uint32_t index = graph_.index_of({producer, p});
-        if (graph_.at(index).output_lost) add(graph_.regions().region_of(index));
+        if (graph_.at(index).output_lost || group.released) add(graph_.regions().region_of(index));
       }
     }
   }
 
   void add_consumers(SubtaskId subtask) {
     for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
-      if (!is_blocking(dataset)) continue;  // In the same region.
+      if (!graph_.is_blocking(dataset)) continue;  // In the same region.
       const IndexRange groups = graph_.groups_holding(dataset, subtask.index);
       for (uint32_t g = groups.begin; g < groups.end; g++) add_consumers_of(g);
     }
@@ -85,7 +80,7 @@ class Planner {
 
   bool is_wanted(uint32_t g) {
     const ConsumerVertexGroup& consumers = graph_.consumers_of_group(g);
-    if (!is_blocking(graph_.group(g).dataset)) return false;
+    if (!graph_.is_blocking(graph_.group(g).dataset)) return false;
     auto& known = wanted_;
     if (known.empty()) known.resize(graph_.group_count(), kUnknown);
     if (known[g] != kUnknown) return known[g] == kYes;

@@ -30,8 +30,8 @@ struct FailoverPlan {
 /// Decides what a failure restarts: the regions of `failed` subtasks; of each of them those that
 /// made what it reads and is gone; and all that read what it made, as far as they have begun,
 /// because the next attempt may give something else. Besides, whoever made something that is gone
-/// (`Execution::output_lost`) and is still wanted. Each group is visited once. See "Restart of a
-/// job" in DESIGN_NOTES.md.
+/// (`Execution::output_lost`, `ConsumedPartitionGroup::released`) and is still wanted. Each group
+/// is visited once. See "Restart of a job" in DESIGN_NOTES.md.
 ///
 /// `lost`: executions whose output was lost with this failure.
 FailoverPlan plan_failover(const ExecutionGraph&, const std::vector<SubtaskId>& failed,

@@ -38,6 +38,7 @@ struct GateGroup {
     AttemptNumber attempt = 0;
   };
   DatasetId dataset;
+  bool stored = false;  // All have ended, and what they made is kept.
   std::vector<TaskManagerId> task_managers;
   std::vector<ProducerRange> producers;  // Contiguous, ascending.
 };
@@ -68,6 +69,17 @@ struct FinishTasks {
   std::vector<AttemptId> attempts;
 };
 
+/// What attempts made of blocking edges is not wanted any more.
+struct ReleasePartitions {
+  struct Range {
+    DatasetId dataset;
+    IndexRange producers;
+    AttemptNumber attempt = 0;
+  };
+  TaskManagerId to;
+  std::vector<Range> partitions;
+};
+
 /// Asked for by a user who tries failures out.
 struct ProvokeFailure {
   TaskManagerId to;
@@ -88,8 +100,8 @@ struct ReleaseJob {};
 
 using JobCommand =
     std::variant<job_commands::RequireSlots, job_commands::DeployTasks, job_commands::CancelTasks,
-                 job_commands::FinishTasks, job_commands::ProvokeFailure, job_commands::Commit,
-                 job_commands::ReleaseJob>;
+                 job_commands::FinishTasks, job_commands::ReleasePartitions,
+                 job_commands::ProvokeFailure, job_commands::Commit, job_commands::ReleaseJob>;
 using JobCommands = std::vector<JobCommand>;
 
 }  // namespace freshet

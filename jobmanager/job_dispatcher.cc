@@ -221,6 +221,8 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
     outlet_.send_to_task_manager(cancel->to, cm::encode(*cancel));
   } else if (const auto* finish = std::get_if<jc::FinishTasks>(&command)) {
     outlet_.send_to_task_manager(finish->to, cm::encode(*finish));
+  } else if (const auto* partitions = std::get_if<jc::ReleasePartitions>(&command)) {
+    outlet_.send_to_task_manager(partitions->to, cm::encode(*partitions, job.id()));
   } else if (const auto* provoke = std::get_if<jc::ProvokeFailure>(&command)) {
     outlet_.send_to_task_manager(provoke->to, cm::encode(*provoke));
   } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {

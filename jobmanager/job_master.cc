@@ -207,7 +207,7 @@ JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,
   const bool alive =
       std::count(task_managers_.begin(), task_managers_.end(), report.producer_task_manager) > 0;
   // Wrong bytes are the failure itself: no other report explains them.
-  const bool patient = alive && !report.wrong_bytes();
+  const bool patient = alive && !report.output_gone();
   PendingLoss loss{now + (patient ? kLossPatience : Duration::zero()), from, report};
   if (!matters(loss)) return commands;
   std::erase_if(losses_, [this](const PendingLoss& old) { return !matters(old); });
@@ -244,8 +244,20 @@ void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {
     failure.cause =
         unavailable(loss.report.cause.message())
             .with_context("lost its channels from " + describe(loss.report.producer_task_manager));
-    fail(now, failure, commands);
+    fail(now, failure, commands, lose_outputs(loss.report));
   }
+}
+
+std::vector<uint32_t> JobMaster::lose_outputs(const ChannelsLostReport& report) {
+  std::vector<uint32_t> lost;
+  if (!report.output_gone() || !graph_.is_blocking(report.dataset)) return lost;
+  const VertexId producer = graph_.job_graph().edges[report.dataset.value].producer;
+  for (uint32_t p = report.producers.begin; p < report.producers.end; p++) {
+    const uint32_t index = graph_.index_of({producer, p});
+    graph_.lose_output(index);
+    if (graph_.at(index).output_lost) lost.push_back(index);
+  }
+  return lost;
 }
 
 // ---- States of the job ----

@@ -50,6 +50,10 @@ struct ChannelsLostReport {
   TaskManagerId producer_task_manager;
   Status cause;
 
+  /// What its producers made is not there any more, or damaged.
+  bool output_gone() const {
+    return cause.code() == StatusCode::kNotFound || cause.code() == StatusCode::kDataLoss;
+  }
   bool wrong_bytes() const { return cause.code() == StatusCode::kDataLoss; }
 };
 
@@ -156,6 +160,10 @@ class JobMaster {
   void finish_region(uint32_t region, JobCommands&);
   void on_finished(TimePoint now, uint32_t index, JobCommands&);
   void move_to_finished(uint32_t index);
+  /// What all have read.
+  void release_partitions(JobCommands&);
+  /// What ended attempts made that run again.
+  void release_outputs(const std::vector<uint32_t>& executions, JobCommands&);
 
   /// What a TaskManager that is gone had.
   struct Loss {
@@ -168,6 +176,8 @@ class JobMaster {
 
   bool matters(const PendingLoss&) const;
   void fail_for_losses(TimePoint now, JobCommands&);
+  /// What a consumer did not find; they are executions.
+  std::vector<uint32_t> lose_outputs(const ChannelsLostReport&);
   void fail(TimePoint now, const TaskFailure&, JobCommands&,
             const std::vector<uint32_t>& lost_outputs = {});
   /// `cause`: as users see it.

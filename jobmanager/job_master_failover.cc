@@ -67,6 +67,7 @@ void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) 
   }
   std::sort(executions.begin(), executions.end());
   cancel_live(executions, commands);
+  release_outputs(executions, commands);
 }
 
 void JobMaster::cancel_all(JobCommands& commands) {

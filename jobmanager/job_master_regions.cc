@@ -113,7 +113,59 @@ void JobMaster::move_to_finished(uint32_t index) {
 
 void JobMaster::on_finished(TimePoint now, uint32_t index, JobCommands& commands) {
   move_to_finished(index);
+  release_partitions(commands);
   start_regions(now, commands);
+}
+
+namespace {
+
+using Releases = std::map<TaskManagerId, std::vector<job_commands::ReleasePartitions::Range>>;
+
+void add_release(const ExecutionGraph& graph, DatasetId dataset, uint32_t producer,
+                 Releases* releases) {
+  const VertexId vertex = graph.job_graph().edges[dataset.value].producer;
+  const Execution& execution = graph.at(SubtaskId{vertex, producer});
+  auto& ranges = (*releases)[execution.task_manager];
+  const bool goes_on = !ranges.empty() && ranges.back().dataset == dataset &&
+                       ranges.back().attempt == execution.attempt &&
+                       ranges.back().producers.end == producer;
+  if (goes_on) {
+    ranges.back().producers.end++;
+  } else {
+    ranges.push_back({dataset, {producer, producer + 1}, execution.attempt});
+  }
+}
+
+}  // namespace
+
+void JobMaster::release_partitions(JobCommands& commands) {
+  Releases releases;
+  for (const uint32_t g : graph_.take_read_groups()) {
+    const ConsumedPartitionGroup& group = graph_.group(g);
+    if (group.unread != 0 || group.unfinished != 0 || group.released) continue;
+    graph_.note_released(g);
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++)
+      add_release(graph_, group.dataset, p, &releases);
+  }
+  for (auto& [to, ranges] : releases) {
+    if (known_.contains(to))
+      commands.push_back(job_commands::ReleasePartitions{to, std::move(ranges)});
+  }
+}
+
+void JobMaster::release_outputs(const std::vector<uint32_t>& executions, JobCommands& commands) {
+  Releases releases;
+  for (const uint32_t index : executions) {
+    if (graph_.at(index).state != TaskState::kFinished) continue;  // Its TaskManager does it.
+    const SubtaskId subtask = graph_.subtask_at(index);
+    for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
+      if (graph_.is_blocking(dataset)) add_release(graph_, dataset, subtask.index, &releases);
+    }
+  }
+  for (auto& [to, ranges] : releases) {
+    if (known_.contains(to))
+      commands.push_back(job_commands::ReleasePartitions{to, std::move(ranges)});
+  }
 }
 
 // ---- What is lost with a TaskManager ----

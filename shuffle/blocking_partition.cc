@@ -189,6 +189,28 @@ std::optional<Result<PublishedPartition>> BlockingPartition::published() const {
       file_->path(), file_->file_bytes(), file_->footer().hash, file_->footer().elements});
 }
 
+bool BlockingPartition::handed_over() {
+  if (handed_over_) return true;
+  const auto published = this->published();
+  if (!published || !published->ok()) return false;
+  if (context_.on_published) note(context_.on_published(**published, filled()));
+  handed_over_ = status_.ok();
+  return handed_over_;
+}
+
+std::optional<uint64_t> BlockingPartition::content_hash() const {
+  return handed_over_ ? std::optional(footer().hash) : std::nullopt;
+}
+
+std::optional<std::vector<uint32_t>> BlockingPartition::filled() const {
+  if (to_all_ || untouched_.elements != 0) return std::nullopt;
+  std::vector<uint32_t> filled;
+  channels_.for_each([&](uint32_t subpartition, const BlockingChannel& channel) {
+    if (channel.elements() != 0) filled.push_back(subpartition);
+  });
+  return filled;
+}
+
 std::vector<ChannelPosition> BlockingPartition::positions() const {
   std::vector<ChannelPosition> positions;
   channels_.for_each([&](uint32_t subpartition, const BlockingChannel& channel) {

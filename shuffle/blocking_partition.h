@@ -38,6 +38,10 @@ class BlockingPartition final : public ResultPartition {
     SpillPlace place;
     std::string file_name;  // Of this attempt alone.
     BlockCodec codec = BlockCodec::kLz4;
+    /// Before handed_over() is true. `filled`: the subpartitions that have something, rising;
+    /// nullopt: all may have. Its error becomes status(). May be empty.
+    std::function<Status(const PublishedPartition&, std::optional<std::vector<uint32_t>> filled)>
+        on_published;
     std::function<void()> on_release;
   };
 
@@ -64,6 +68,8 @@ class BlockingPartition final : public ResultPartition {
   void flush_older() override {}
   bool wants_flush() const override { return false; }
   void end_of_data() override;
+  bool handed_over() override;
+  std::optional<uint64_t> content_hash() const override;
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return footer().elements * copies(); }
   uint64_t bytes_written() const override { return footer().bytes * copies(); }
@@ -84,6 +90,7 @@ class BlockingPartition final : public ResultPartition {
   void write_block(uint32_t subpartition, const RegionChunk* first, const RegionChunk* end);
   void note(const Status& status);
   uint64_t hash() const;
+  std::optional<std::vector<uint32_t>> filled() const;
 
   const Options options_;
   const Context context_;
@@ -106,6 +113,7 @@ class BlockingPartition final : public ResultPartition {
   const std::atomic<bool>* cancelled_ = nullptr;
   mutable Status status_;
   bool ended_ = false;
+  bool handed_over_ = false;
   bool released_ = false;
 };
 

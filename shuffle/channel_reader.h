@@ -38,6 +38,8 @@ struct Attachment {
   AttemptId consumer;
   uint32_t credit_bytes =
       0;  // Per channel, to begin with; nothing larger is ever charged. 0: not counted.
+  // What is asked for is complete and kept: what is not there is lost, and is not waited for.
+  bool stored = false;
   std::vector<AttachedProducers> producers;  // Rising, disjoint.
   std::vector<AttachedPosition> positions;   // Rising; all other channels start with element 0.
 
@@ -68,8 +70,8 @@ class ChannelReader {
   virtual const void* hub() const { return nullptr; }
   virtual void on_all_ready(std::span<const ReaderCall> /*calls*/) {}
 
-  /// All data of the producer for this reader was taken, and it has ended.
-  virtual void on_ended(uint32_t producer) = 0;
+  /// All data of these producers for this reader was taken, and they have ended.
+  virtual void on_ended(ProducerSpan producers) = 0;
 
   /// The channel is disconnected before its end.
   virtual void on_lost(ProducerSpan producers, const Status& cause) = 0;

@@ -198,6 +198,7 @@ Status append_attach(uint32_t attachment, const Attachment& wanted, std::string*
   put(out, wanted.consumer.subtask.index);
   put(out, wanted.consumer.attempt);
   put(out, wanted.credit_bytes);
+  put(out, static_cast<uint32_t>(wanted.stored));
   put(out, static_cast<uint32_t>(wanted.producers.size()));
   for (const AttachedProducers& range : wanted.producers) {
     put(out, range.span.begin);
@@ -227,6 +228,8 @@ Result<Attachment> decode_attach(std::string_view payload) {
   wanted.consumer.subtask.index = reader.get<uint32_t>();
   wanted.consumer.attempt = reader.get<uint32_t>();
   wanted.credit_bytes = reader.get<uint32_t>();
+  const auto stored = reader.get<uint32_t>();
+  wanted.stored = stored == 1;
   wanted.producers.resize(reader.count(kAttachRangeBytes));
   for (AttachedProducers& range : wanted.producers) {
     range.span.begin = reader.get<uint32_t>();
@@ -241,7 +244,8 @@ Result<Attachment> decode_attach(std::string_view payload) {
   }
   const bool valid =
       reader.complete() && !wanted.producers.empty() && wanted.subpartition_count > 0 &&
-      wanted.credit_bytes >= kFrameCreditUnitBytes && wanted.credit_bytes <= kCreditBytesMax &&
+      stored <= 1 && wanted.credit_bytes >= kFrameCreditUnitBytes &&
+      wanted.credit_bytes <= kCreditBytesMax &&
       rises(wanted.producers, [](const AttachedProducers& range) { return range.span; }) &&
       rises(wanted.positions, [](const AttachedPosition& position) {
         return ProducerSpan{position.producer, position.producer + 1};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/base/check.h"
 
@@ -67,7 +68,7 @@ PartitionQueues::Channel* DatasetIndex::create_channel(
     std::shared_ptr<ChannelReader> reader;  // Of several the last one to come.
     for (auto at = dataset->readers.lower_bound(Place{subpartition, 0, 0});
          at != dataset->readers.end() && at->first.subpartition == subpartition; ++at) {
-      if (reads(*at->second, *partition)) reader = at->second;
+      if (reads(*at->second.reader, *partition)) reader = at->second.reader;
     }
     channel = partition->create_channel(subpartition, reader, &calls);
     dataset->channels[subpartition].push_back(partition);
@@ -85,8 +86,9 @@ void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partiti
     partition->set_ended();
     const uint32_t producer = partition->producer();
     dataset->ended[partition->attempt()].add({producer, producer + 1});
-    for (const auto& [place, reader] : dataset->readers) {
-      if (reads(*reader, *partition)) partition->tell_end(place.subpartition, reader, &calls);
+    for (const auto& [place, attached] : dataset->readers) {
+      if (reads(*attached.reader, *partition))
+        partition->tell_end(place.subpartition, attached.reader, &calls);
     }
   }
   tell(calls);
@@ -100,9 +102,9 @@ void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& part
     MutexLock lock(dataset->mutex);
     const uint32_t producer = partition->producer();
     if (!partition->ended() || partition->has_untold_ends()) {
-      for (const auto& [place, reader] : dataset->readers) {
-        if (reads(*reader, *partition))
-          partition->tell_release(place.subpartition, reader, &afterwards.calls);
+      for (const auto& [place, attached] : dataset->readers) {
+        if (reads(*attached.reader, *partition))
+          partition->tell_release(place.subpartition, attached.reader, &afterwards.calls);
       }
     }
     for (const uint32_t subpartition : partition->existing()) {
@@ -165,14 +167,16 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   }
   Afterwards afterwards;
   std::vector<std::shared_ptr<ChannelReader>> replaced;
+  std::shared_ptr<Dataset> dataset;
+  Place place;
   while (true) {
-    const std::shared_ptr<Dataset> dataset = find_or_make(Key{wanted.job, wanted.dataset});
+    dataset = find_or_make(Key{wanted.job, wanted.dataset});
     MutexLock lock(dataset->mutex);
     if (dataset->forgotten) continue;
     auto at = dataset->readers.lower_bound(Place{wanted.subpartition, consumer, 0});
     while (at != dataset->readers.end() && at->first.subpartition == wanted.subpartition &&
            at->first.consumer == consumer) {
-      const AttemptNumber attempt = at->second->attachment().consumer.attempt;
+      const AttemptNumber attempt = at->second.reader->attachment().consumer.attempt;
       if (attempt > wanted.consumer.attempt) {
         return aborted(
             fmt::format("attempt {} of the consumer of subpartition {} is attached already",
@@ -182,11 +186,14 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
         ++at;
         continue;
       }
-      take_channels(*dataset, *at->second, &afterwards);
-      replaced.push_back(std::move(at->second));
+      take_channels(*dataset, *at->second.reader, &afterwards);
+      std::ranges::move(at->second.views, std::back_inserter(afterwards.to_close));
+      replaced.push_back(std::move(at->second.reader));
       at = dataset->readers.erase(at);
     }
-    dataset->readers.emplace(Place{wanted.subpartition, consumer, dataset->next_serial++}, reader);
+    place = {wanted.subpartition, consumer, dataset->next_serial++};
+    dataset->readers.emplace(place, Attached{reader, {}});
+    find_stored(*dataset, *reader, &afterwards);
     tell_ends(*dataset, reader, &afterwards);
     give_channels(*dataset, reader, &afterwards);
     break;
@@ -195,7 +202,14 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
     for (const AttachedProducers& range : older->attachment().producers)
       older->on_lost(range.span, aborted("a newer attempt of the consumer is attached"));
   }
+  for (const auto& view : afterwards.to_close) view->close_view();
   tell(afterwards.calls);
+  for (const ProducerSpan& span : afterwards.ended) reader->on_ended(span);
+  for (const ProducerSpan& span : afterwards.missing)
+    reader->on_lost(span, not_found(fmt::format("partitions of producers {} to {} of dataset {} "
+                                                "are not kept here",
+                                                span.begin, span.end, wanted.dataset.value)));
+  read_stored(dataset, place, reader, afterwards.to_read);
   return Status();
 }
 
@@ -205,12 +219,12 @@ void DatasetIndex::detach(const ChannelReader& reader) {
   const std::shared_ptr<Dataset> dataset = find(key);
   if (!dataset) return;
   Afterwards afterwards;
-  std::shared_ptr<ChannelReader> removed;
+  Attached removed;
   {
     MutexLock lock(dataset->mutex);
     const uint32_t consumer = attachment.consumer.subtask.index;
     auto at = dataset->readers.lower_bound(Place{attachment.subpartition, consumer, 0});
-    while (at != dataset->readers.end() && at->second.get() != &reader) {
+    while (at != dataset->readers.end() && at->second.reader.get() != &reader) {
       if (at->first.subpartition != attachment.subpartition || at->first.consumer != consumer)
         return;
       ++at;
@@ -220,6 +234,7 @@ void DatasetIndex::detach(const ChannelReader& reader) {
     removed = std::move(at->second);
     dataset->readers.erase(at);
   }
+  for (const auto& view : removed.views) view->close_view();
   forget_if_empty(key, dataset);
 }
 

@@ -3,6 +3,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/channel_reader.h"
 #include "shuffle/partition_queues.h"
+#include "shuffle/stored_partition.h"
 
 namespace freshet {
 
@@ -35,6 +37,13 @@ class DatasetIndex {
   /// Readers that did not get everything lose the channel. Buffers left are dropped.
   void remove_partition(const std::shared_ptr<PartitionQueues>& partition);
 
+  /// Can be read from now on. kAlreadyExists when it is there.
+  Status add_stored(const std::shared_ptr<const StoredPartition>& stored);
+  /// Nobody begins to read it any more; those that do lose the channel. False: it is not there.
+  bool remove_stored(const StoredPartition::Name& name);
+  /// All that the job has, or has of one dataset.
+  void remove_all_stored(const JobId& job, std::optional<DatasetId> only = {});
+
   /// From now on `reader` is told of all that its attachment asks for. It takes the place of an
   /// older attempt of its consumer, which loses its channels; an older one than the present is
   /// refused. One of the same attempt stays, and loses those channels that the new one asks for.
@@ -58,30 +67,46 @@ class DatasetIndex {
     auto operator<=>(const Place&) const = default;
   };
   using PartitionList = std::vector<std::shared_ptr<PartitionQueues>>;
+  using StoredList = std::vector<std::shared_ptr<const StoredPartition>>;
+  using ProducerAttempt = std::pair<uint32_t, AttemptNumber>;
+  struct Attached {
+    std::shared_ptr<ChannelReader> reader;
+    PartitionList views;  // Of stored partitions.
+  };
 
   struct Dataset {
     Mutex mutex;
-    std::map<std::pair<uint32_t, AttemptNumber>, std::shared_ptr<PartitionQueues>> partitions
-        GUARDED_BY(mutex);
-    std::map<Place, std::shared_ptr<ChannelReader>> readers GUARDED_BY(mutex);
+    std::map<ProducerAttempt, std::shared_ptr<PartitionQueues>> partitions GUARDED_BY(mutex);
+    std::map<Place, Attached> readers GUARDED_BY(mutex);
     // Those that have a channel of a subpartition. Looked up only.
     std::unordered_map<uint32_t, PartitionList> channels GUARDED_BY(mutex);
     std::map<AttemptNumber, ProducerSet> ended GUARDED_BY(mutex);  // Of `partitions`.
+    std::map<ProducerAttempt, std::shared_ptr<const StoredPartition>> stored GUARDED_BY(mutex);
+    // The same, by the subpartitions in which they have something; `everywhere`: in all.
+    std::unordered_map<uint32_t, StoredList> filled GUARDED_BY(mutex);
+    StoredList everywhere GUARDED_BY(mutex);
+    std::map<AttemptNumber, ProducerSet> complete GUARDED_BY(mutex);  // Of `stored`.
     uint64_t next_serial GUARDED_BY(mutex) = 0;
     bool forgotten GUARDED_BY(mutex) = false;  // Nothing may be added any more.
 
-    bool empty() const REQUIRES(mutex) { return partitions.empty() && readers.empty(); }
+    bool empty() const REQUIRES(mutex) {
+      return partitions.empty() && readers.empty() && stored.empty();
+    }
   };
   /// What there is to do after the locks.
   struct Afterwards {
     std::vector<ReaderCall> calls;
     std::vector<Buffer> dropped;
+    StoredList to_read;  // By the reader that came.
+    std::vector<ProducerSpan> ended, missing;
+    PartitionList to_close;  // Views.
   };
 
   static Key key_of(const PartitionQueues& partition) {
     return {partition.job(), partition.dataset()};
   }
   static bool reads(const ChannelReader& reader, const PartitionQueues& partition);
+  static bool reads(const ChannelReader& reader, const StoredPartition& partition);
   static const PartitionList& channels_of(const Dataset& dataset, uint32_t subpartition)
       REQUIRES(dataset.mutex);
   static void give_channels(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
@@ -89,6 +114,13 @@ class DatasetIndex {
   static void tell_ends(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
                         Afterwards* afterwards) REQUIRES(dataset.mutex);
   static void take_channels(Dataset& dataset, const ChannelReader& reader, Afterwards* afterwards)
+      REQUIRES(dataset.mutex);
+
+  static void find_stored(const Dataset& dataset, const ChannelReader& reader,
+                          Afterwards* afterwards) REQUIRES(dataset.mutex);
+  void read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
+                   const std::shared_ptr<ChannelReader>& reader, const StoredList& to_read);
+  static void erase_stored(Dataset& dataset, const ProducerAttempt& id, Afterwards* afterwards)
       REQUIRES(dataset.mutex);
 
   std::shared_ptr<Dataset> find(const Key& key) const;

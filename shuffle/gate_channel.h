@@ -36,6 +36,7 @@ class alignas(64) GateChannel {
   struct Shared {
     uint32_t fixed_record_size = 0;
     bool hash = false;
+    bool may_lack_hash = false;  // Of a buffer: 0 then.
     // What the views of the last element that was taken point into: the current buffer of `viewed`,
     // or one of these.
     const GateChannel* viewed = nullptr;
@@ -110,6 +111,7 @@ class alignas(64) GateChannel {
   bool parse_next();
   bool start_event();
   bool verify_hash();
+  bool check_hash();
   bool finish_buffer();
   void drop_current();
   void note_gone(const Buffer& buffer) {

@@ -313,6 +313,19 @@ std::shared_ptr<const GateInbox::Source> GateInbox::source_of(uint32_t producer)
   return owner == nullptr ? nullptr : owner->source;
 }
 
+bool GateInbox::end_sound(const Source& source, ProducerSpan producers) {
+  bool woken = false;
+  for (const ProducerSpan& owned : owned_in(source, producers)) {
+    for (const ProducerSpan& sound : lost_.missing_in(owned)) {
+      ended_.add(sound);
+      stop_floating(sound);
+      arrivals_.ended.push_back(sound);
+      woken = note_arrival() || woken;
+    }
+  }
+  return woken;
+}
+
 Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>& spans) {
   ProducerSet asked;
   for (const AttachedProducers& range : source.attachment.producers) asked.add(range.span);
@@ -327,14 +340,7 @@ Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>
             "for",
             options_.dataset.value, source.attachment.subpartition, span.begin, span.end));
       }
-      for (const ProducerSpan& owned : owned_in(source, span)) {
-        for (const ProducerSpan& sound : lost_.missing_in(owned)) {
-          ended_.add(sound);
-          stop_floating(sound);
-          arrivals_.ended.push_back(sound);
-          woken = note_arrival() || woken;
-        }
-      }
+      woken = end_sound(source, span) || woken;
     }
     woken = note_floating() || woken;
   }
@@ -413,14 +419,12 @@ void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
   wake_if(woken);
 }
 
-void GateInbox::on_local_ended(const Source& source, uint32_t producer) {
+void GateInbox::on_local_ended(const Source& source, ProducerSpan producers) {
   bool woken = false;
   {
     MutexLock lock(mutex_);
-    if (closed_ || !owns(source, producer) || lost_.contains(producer)) return;
-    ended_.add({producer, producer + 1});
-    arrivals_.ended.push_back({producer, producer + 1});
-    woken = note_arrival();
+    if (closed_) return;
+    woken = end_sound(source, producers);
   }
   wake_if(woken);
 }
@@ -565,29 +569,6 @@ bool GateInbox::note_floating() {
   // Credit is told over the connections that the task knows.
   arrivals_.credit_to_grant = true;
   return note_arrival();
-}
-
-GateInbox::Load GateInbox::load() const {
-  Load load;
-  MutexLock lock(mutex_);
-  load.buffers = arrivals_.buffers.size();
-  for (const Arrived& arrived : arrivals_.buffers) load.receive_bytes += arrived.buffer.charge();
-  load.floating_lent_bytes = options_.floating_bytes - floating_.free_bytes();
-  return load;
-}
-
-uint64_t GateInbox::floating_free_bytes() const {
-  MutexLock lock(mutex_);
-  return floating_.free_bytes();
-}
-
-std::map<uint32_t, uint64_t> GateInbox::floating_lent_bytes() const {
-  std::map<uint32_t, uint64_t> lent;
-  MutexLock lock(mutex_);
-  for (const auto& [producer, channel] : channels_) {
-    if (channel.floating_bytes != 0) lent.emplace(producer, channel.floating_bytes);
-  }
-  return lent;
 }
 
 void GateInbox::close() {

@@ -109,7 +109,7 @@ class GateInbox {
   void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
   void on_source_lost(const Source& source, const Status& cause);
   void on_ready(const Source& source, const ReaderCall& call);
-  void on_local_ended(const Source& source, uint32_t producer);
+  void on_local_ended(const Source& source, ProducerSpan producers);
 
   // From the task.
 
@@ -186,6 +186,9 @@ class GateInbox {
   /// Of `bytes` that came back: what the channel keeps.
   uint32_t keep_credit(Channel* channel, uint32_t bytes) REQUIRES(mutex_);
   void grant_floating(std::vector<CreditReturn>* credits) REQUIRES(mutex_);
+  /// Those of these that are the source's and were not lost have ended. True: the task is to be
+  /// woken.
+  bool end_sound(const Source& source, ProducerSpan producers) REQUIRES(mutex_);
   /// Nothing more comes from these.
   void stop_floating(ProducerSpan producers) REQUIRES(mutex_);
   /// The channels are gone, with all that was lent to them.

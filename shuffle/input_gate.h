@@ -52,6 +52,11 @@ class InputGate {
     uint32_t fixed_record_size = 0;
     bool hash = false;
     std::vector<ChannelPosition> start;  // Rising; all other channels start with element 0.
+    // It reads blocking partitions: what comes was checked when it was read, and need not have a
+    // hash.
+    bool blocking = false;
+    // Its producers have ended, and what they made is kept: what is not there is lost (kNotFound).
+    bool stored = false;
     // On any thread: something can be taken, or the gate ended or failed.
     std::function<void()> wake;
     // On any thread. Like `wake` it may still be running when release() returns.

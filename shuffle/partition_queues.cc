@@ -55,7 +55,7 @@ void tell(const std::vector<ReaderCall>& calls) {
         break;
       }
       case ReaderCall::Kind::kEnded:
-        call.reader->on_ended(producer);
+        call.reader->on_ended({producer, producer + 1});
         break;
       case ReaderCall::Kind::kLost:
         call.reader->on_lost({producer, producer + 1}, call.cause);
@@ -160,6 +160,8 @@ PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelRead
   uint64_t bytes = 0;
   MutexLock lock(mutex_);
   if (channel->reader.get() != reader) return taken;
+  if (source_) [[unlikely]]
+    refill(channel);
   while (!channel->buffers.empty() && bytes < bytes_max) {
     const uint32_t whole = channel->buffers.front().charge();
     const uint32_t charge = fitting_charge(*channel, credit_bytes - taken.charged_bytes);
@@ -167,6 +169,8 @@ PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelRead
     taken.charged_bytes += charge;
     buffers->push_back(charge == whole ? give_away(channel) : take_piece(channel, charge));
     bytes += buffers->back().size + kFrameHeaderBytes;
+    if (source_) [[unlikely]]
+      refill(channel);
   }
   taken.more = !channel->buffers.empty();
   if (taken.more) {

@@ -13,6 +13,7 @@
 #include "shuffle/channel_reader.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/sparse_array.h"
+#include "shuffle/stored_partition.h"
 
 namespace freshet {
 
@@ -112,6 +113,16 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
 
   explicit PartitionQueues(Options options);
 
+  /// A part of a stored partition for one reader: its one channel takes from there, and nobody
+  /// pushes. The reader is told at once that it is ready.
+  static std::shared_ptr<PartitionQueues> view(std::shared_ptr<const StoredPartition> stored,
+                                               const std::shared_ptr<ChannelReader>& reader,
+                                               std::vector<ReaderCall>* calls);
+  /// The reader loses its channel.
+  void lose_view(const Status& cause);
+  /// The reader has gone.
+  void close_view();
+
   JobId job() const { return options_.job; }
   DatasetId dataset() const { return options_.dataset; }
   uint32_t producer() const { return options_.producer; }
@@ -186,6 +197,9 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   void clear(std::vector<Buffer>* dropped);
 
  private:
+  /// The next of a view's channel, if it has none.
+  void refill(Channel* channel) REQUIRES(mutex_);
+  void note_source_ready();
   void add(Channel* channel, Buffer buffer) REQUIRES(mutex_);
   void put_first(Channel* channel, Buffer buffer) REQUIRES(mutex_);
   Buffer pop_first(Channel* channel) REQUIRES(mutex_);
@@ -225,6 +239,10 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   uint64_t retained_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t waiting_ GUARDED_BY(mutex_) = 0;  // Buffers in all channels.
   bool ended_ GUARDED_BY(mutex_) = false;
+  // Of a view:
+  std::unique_ptr<BufferSource> source_ GUARDED_BY(mutex_);
+  bool source_failed_ GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const StoredPartition> stored_;
 };
 
 }  // namespace freshet

@@ -23,8 +23,6 @@ Status missing(const PartitionKey& key) {
 Result<std::unique_ptr<PartitionStore>> PartitionStore::create(Options options) {
   RETURN_IF_ERROR(options.place.files->remove_all(options.place.directory)
                       .with_context("directory of partitions"));
-  RETURN_IF_ERROR(options.place.files->create_directories(options.place.directory)
-                      .with_context("directory of partitions"));
   return std::unique_ptr<PartitionStore>(new PartitionStore(std::move(options)));
 }
 

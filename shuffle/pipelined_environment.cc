@@ -173,6 +173,7 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
         options.spill->files->remove_all(options.spill->directory).with_context("spill directory"));
   }
   auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
+  RETURN_IF_ERROR(environment->open_store());
   if (Status status = environment->listen(transport); !status.ok())
     return status.with_context("data port");
   return std::unique_ptr<ShuffleEnvironment>(std::move(environment));
@@ -190,6 +191,13 @@ PipelinedEnvironment::~PipelinedEnvironment() {
   CHECK(shares_->is_empty() && gates_->load() == 0);
   // A transport gives back the bytes of a send that was cut off when it likes.
   if (connections_->unconfirmed_sends() == 0) CHECK(free_bytes() == total_bytes());
+}
+
+Status PipelinedEnvironment::open_store() {
+  if (!options_.store) return Status();
+  ASSIGN_OR_RETURN(stored_, StoredFiles::create({pool_, shares_, index_, *options_.store,
+                                                 options_.store_codec, options_.store_read_bytes}));
+  return Status();
 }
 
 Status PipelinedEnvironment::listen(Transport& transport) {
@@ -220,6 +228,10 @@ void PipelinedEnvironment::shut_down() {
 Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
     const ResultPartition::Options& options) {
   if (options.subpartitions == 0) return invalid_argument("a partition without subpartitions");
+  if (options.blocking) {
+    if (stored_) return stored_->create_partition(options);
+    return failed_precondition("a blocking partition where none can be kept");
+  }
   const MemoryClaim claim = partition_claim(options.subpartitions);
   RETURN_IF_ERROR(shares_->reserve(options.job, claim));
   const auto give_back = [shares = shares_, job = options.job, claim] {
@@ -243,7 +255,8 @@ uint64_t PipelinedEnvironment::remote_producers(const InputGate::Options& option
 }
 
 uint64_t PipelinedEnvironment::least_bytes(const ResultPartition::Options& options) const {
-  return partition_claim(options.subpartitions).guaranteed_bytes;
+  return options.blocking ? StoredFiles::least_bytes()
+                          : partition_claim(options.subpartitions).guaranteed_bytes;
 }
 
 uint64_t PipelinedEnvironment::least_bytes(const InputGate::Options& options) const {

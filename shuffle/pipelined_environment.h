@@ -15,6 +15,7 @@
 #include "shuffle/pipelined_partition.h"
 #include "shuffle/serving_connection.h"
 #include "shuffle/shuffle_environment.h"
+#include "shuffle/stored_files.h"
 
 namespace freshet {
 
@@ -81,6 +82,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   PipelinedEnvironment(const Options& options, Transport& transport);
   ~PipelinedEnvironment() override;
 
+  Status open_store();
   Status listen(Transport& transport);
 
   Address data_address() const override { return listener_ ? listener_->address() : options_.bind; }
@@ -90,6 +92,12 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   Result<std::shared_ptr<ResultPartition>> create_partition(
       const ResultPartition::Options& options) override;
   Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options& options) override;
+  void release_stored(const StoredPartition::Name& name) override {
+    if (stored_) stored_->release(name);
+  }
+  void release_stored_of(const JobId& job) override {
+    if (stored_) stored_->release_job(job);
+  }
   uint64_t least_bytes(const ResultPartition::Options& options) const override;
   uint64_t least_bytes(const InputGate::Options& options) const override;
   Result<std::unique_ptr<Reservation>> reserve(const JobId& job, uint64_t bytes) override;
@@ -108,6 +116,7 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   const std::shared_ptr<MemoryShares> shares_;
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<DataConnections> connections_;
+  std::shared_ptr<StoredFiles> stored_;  // Null: there can be none.
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Listener> unix_listener_;
   const std::shared_ptr<std::atomic<uint64_t>> gates_ = std::make_shared<std::atomic<uint64_t>>(0);

@@ -25,6 +25,7 @@ GateReader::GateReader(Options options)
     : options_(std::move(options)), channels_(options_.producers_end) {
   shared_.fixed_record_size = options_.fixed_record_size;
   shared_.hash = options_.hash;
+  shared_.may_lack_hash = options_.may_lack_hash;
 }
 
 GateChannel& GateReader::channel(uint32_t producer) {
@@ -303,6 +304,7 @@ PipelinedGate::PipelinedGate(const Options& options, Context context)
   GateReader::Options reader;
   reader.fixed_record_size = options.fixed_record_size;
   reader.hash = options.hash;
+  reader.may_lack_hash = options.blocking;
   reader.start = options.start;
   for (const ProducerRange& range : options.producers)
     reader.producer_count += range.end - range.begin;
@@ -334,6 +336,7 @@ std::shared_ptr<GateInbox::Source> PipelinedGate::make_source(
   attachment.subpartition = options_.subpartition;
   attachment.consumer = options_.consumer;
   attachment.credit_bytes = source->local ? 0 : context_.receive.window_bytes;
+  attachment.stored = options_.stored;
   attachment.producers = std::move(producers);
   for (const ChannelPosition& position : positions) {
     if (attachment.find(position.peer) == nullptr) continue;

@@ -20,6 +20,7 @@ class GateReader {
   struct Options {
     uint32_t fixed_record_size = 0;
     bool hash = false;
+    bool may_lack_hash = false;
     std::vector<ChannelPosition> start;
     uint32_t producers_end = 0;  // One above the largest.
     uint64_t producer_count = 0;
@@ -93,7 +94,7 @@ class LocalReader final : public ChannelReader {
   const Attachment& attachment() const override { return source_->attachment; }
   void prefetch() const override { inbox_->prefetch(); }
   void on_ready(const ReaderCall& call) override { inbox_->on_ready(*source_, call); }
-  void on_ended(uint32_t producer) override { inbox_->on_local_ended(*source_, producer); }
+  void on_ended(ProducerSpan producers) override { inbox_->on_local_ended(*source_, producers); }
   void on_lost(ProducerSpan producers, const Status& cause) override {
     inbox_->on_lost(*source_, producers, cause);
   }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -69,6 +70,8 @@ class ResultPartition : public RecordOutput {
     // Of buffers that were given away and are kept for a consumer that attaches again: the last
     // ones, on the heap, beside the pool. 0: none.
     uint64_t retained_bytes_max = 0;
+    // Consumers read it when it is complete, any number of times: it goes to a file.
+    bool blocking = false;
   };
 
   explicit ResultPartition(uint32_t subpartitions) : RecordOutput(subpartitions) {}
@@ -122,6 +125,13 @@ class ResultPartition : public RecordOutput {
   /// flush(), then the end of data for every consumer, travelling as a range; behind what is
   /// spilled.
   virtual void end_of_data() = 0;
+
+  /// After end_of_data(): consumers can have all of it, whatever becomes of the task. Until then
+  /// the task stays, and is told by `wake`.
+  virtual bool handed_over() { return !spilled(); }
+  /// Of all that consumers get, once it is handed over: equal for equal data, however it was cut.
+  /// Nullopt when nobody can say.
+  virtual std::optional<uint64_t> content_hash() const { return std::nullopt; }
 
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;

@@ -38,8 +38,8 @@ class ServingConnection::Reader final : public ChannelReader {
   void on_all_ready(std::span<const ReaderCall> calls) override {
     if (auto connection = connection_.lock()) connection->channels_ready(calls);
   }
-  void on_ended(uint32_t producer) override {
-    if (auto connection = connection_.lock()) connection->producer_ended(id_, producer);
+  void on_ended(ProducerSpan producers) override {
+    if (auto connection = connection_.lock()) connection->producers_ended(id_, producers);
   }
   void on_lost(ProducerSpan producers, const Status& cause) override {
     if (auto connection = connection_.lock())
@@ -316,17 +316,17 @@ void ServingConnection::add_ready(const ReaderCall& call) {
   list(channel.get());
 }
 
-void ServingConnection::add_ended(Served* served, uint32_t producer) {
+void ServingConnection::add_ended(Served* served, ProducerSpan producers) {
   if (served->ended.empty()) with_ends_.push_back(served->reader->id());
-  served->ended.add({producer, producer + 1});
+  served->ended.add(producers);
 }
 
-void ServingConnection::producer_ended(uint32_t attachment, uint32_t producer) {
+void ServingConnection::producers_ended(uint32_t attachment, ProducerSpan producers) {
   {
     MutexLock lock(mutex_);
     Served* const served = find(attachment);
     if (served == nullptr) return;
-    add_ended(served, producer);
+    add_ended(served, producers);
   }
   pump();
 }
@@ -452,7 +452,8 @@ void ServingConnection::end_turns() {
 void ServingConnection::end_turn(const Turn& turn) {
   Channel& channel = *turn.channel;
   if (!turn.done) return list(&channel);
-  if (turn.taken.ended) add_ended(find(channel.reader->id()), channel.producer);
+  if (turn.taken.ended)
+    add_ended(find(channel.reader->id()), {channel.producer, channel.producer + 1});
   channel.credit_bytes -=
       turn.taken.charged_bytes;  // Only this thread takes, so there was as much.
   if (!turn.taken.more) {

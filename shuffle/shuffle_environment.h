@@ -9,9 +9,11 @@
 #include "runtime/base/executor.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/random.h"
+#include "shuffle/block_codec.h"
 #include "shuffle/input_gate.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_place.h"
+#include "shuffle/stored_partition.h"
 
 namespace freshet {
 
@@ -33,6 +35,10 @@ class ShuffleEnvironment {
     // Where that is. The directory belongs to this environment alone and is emptied first. Nullopt:
     // nothing is spilled, and overdraft has no bound.
     std::optional<SpillPlace> spill;
+    // Where blocking partitions are; likewise. Nullopt: there can be none.
+    std::optional<SpillPlace> store;
+    BlockCodec store_codec = BlockCodec::kLz4;
+    uint64_t store_read_bytes = 32u << 20;  // Memory for what is read of them, beside the pool.
     Duration connect_timeout = 5s;
     Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
     std::string secret;            // That all peers must know; empty: none.
@@ -60,6 +66,11 @@ class ShuffleEnvironment {
   /// The consuming end; attaches to all its producers, here and elsewhere, once per TaskManager.
   /// Producers may not be there yet.
   virtual Result<std::shared_ptr<InputGate>> create_gate(const InputGate::Options&) = 0;
+
+  /// Removes a blocking partition that is handed over, if it is there; whoever reads it loses it.
+  virtual void release_stored(const StoredPartition::Name&) = 0;
+  /// The same of all that a job has. No task of it may be left.
+  virtual void release_stored_of(const JobId&) = 0;
 
   /// Bytes of buffers without which the partition or the gate cannot be.
   virtual uint64_t least_bytes(const ResultPartition::Options&) const = 0;

@@ -78,6 +78,7 @@ Result<std::shared_ptr<const GateGroup>> parse_group(const proto::GateGroup& pro
     return invalid_argument("a gate group names no dataset of the job");
   auto group = std::make_shared<GateGroup>();
   group->dataset = DatasetId{proto.dataset()};
+  group->stored = proto.stored();
   for (const proto::TaskManagerLocation& one : proto.task_managers()) {
     ASSIGN_OR_RETURN(InputGate::ProducerLocation location, parse_location(one, host_id));
     group->locations.push_back(std::move(location));

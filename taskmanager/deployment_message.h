@@ -38,6 +38,7 @@ struct GateGroup {
   DatasetId dataset;
   std::vector<InputGate::ProducerLocation> locations;
   std::vector<InputGate::ProducerRange> producers;  // Contiguous, ascending.
+  bool stored = false;                              // They have ended, and what they made is kept.
 
   /// The producers [begin, end) of it.
   std::vector<InputGate::ProducerRange> part(IndexRange) const;

@@ -121,6 +121,10 @@ void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformati
                                                  *hosted.task, main_.now());
   if (options_.metrics != nullptr) options_.metrics->add(hosted.metrics);
   hosted.title = title_of(attempt.subtask, *job.graph);
+  for (const DatasetId dataset : job.graph->outputs_of(attempt.subtask.vertex)) {
+    if (job.graph->edges[dataset.value].exchange == Exchange::kBlocking)
+      hosted.stored.push_back({job.id, dataset, attempt.subtask.index, attempt.attempt});
+  }
   hosted.flush_interval = hosted.task->flush_interval();
   if (hosted.flush_interval) schedule_flush(*hosted.flush_interval);
   schedule_watch();
@@ -265,6 +269,11 @@ void HostedTasks::drop(const AttemptId& attempt) {
   slots_.release(found->second.slot, attempt);
   main_.cancel(found->second.cancellation);
   if (found->second.metrics) found->second.metrics->release();
+  // Nobody may read what a task made that was to end otherwise.
+  if (found->second.state != TaskState::kFinished) {
+    for (const StoredPartition::Name& name : found->second.stored)
+      environment_.shuffle.release_stored(name);
+  }
   tasks_.erase(found);
 }
 

@@ -74,9 +74,10 @@ class HostedTasks final : public std::enable_shared_from_this<HostedTasks> {
   struct Hosted {
     TaskState state = TaskState::kDeploying;
     uint32_t slot = 0;
-    std::shared_ptr<StreamTask> task;      // Null before start().
-    std::shared_ptr<TaskMetrics> metrics;  // Likewise. Released before the task goes.
-    std::string title;                     // `subtask 1 of 2 of 'map -> print'`.
+    std::shared_ptr<StreamTask> task;           // Null before start().
+    std::shared_ptr<TaskMetrics> metrics;       // Likewise. Released before the task goes.
+    std::vector<StoredPartition::Name> stored;  // That it makes of blocking edges.
+    std::string title;                          // `subtask 1 of 2 of 'map -> print'`.
     std::optional<Duration> flush_interval;
     TimerId cancellation;
     StepWatch watch;

@@ -16,6 +16,7 @@ bool channel_hash_of(const JobInformation& job, bool otherwise) {
 /// Everything that is made for one task; released again unless the task takes it.
 struct Channels {
   std::vector<std::shared_ptr<InputGate>> gates;
+  std::vector<std::vector<InputGate::ProducerRange>> producers;  // Of these.
   std::vector<std::shared_ptr<ResultPartition>> partitions;
 
   void release() {
@@ -38,6 +39,7 @@ ResultPartition::Options partition_options(const JobInformation& job, const Atte
                                                 graph.vertices[edge.producer.value].parallelism,
                                                 graph.vertices[edge.consumer.value].parallelism)
                               .size();
+  options.blocking = edge.exchange == Exchange::kBlocking && !edge.feedback;
   return options;
 }
 
@@ -83,6 +85,8 @@ InputGate::Options gate_options(const JobInformation& job, const TaskDeployment&
   options.subpartition = subpartition_of(edge, graph, attempt.subtask.index, producers);
   options.locations = deployment.gates[i]->locations;
   options.producers = deployment.gates[i]->part(producers);
+  options.blocking = edge.exchange == Exchange::kBlocking;
+  options.stored = deployment.gates[i]->stored;
   return options;
 }
 
@@ -102,13 +106,15 @@ Status create_gates(const JobInformation& job, const BuiltJob& built,
     options.on_loss = [attempt, on_loss](const ChannelLoss& loss) { on_loss(attempt, loss); };
     ASSIGN_OR_RETURN(auto gate, shuffle.create_gate(options));
     channels.gates.push_back(std::move(gate));
+    channels.producers.push_back(std::move(options.producers));
   }
   return Status();
 }
 
 void record(TaskRecorder& recorder, const AttemptId& attempt, Channels& channels) {
   for (uint32_t i = 0; i < channels.gates.size(); i++) {
-    channels.gates[i] = recorder.record(attempt, i, std::move(channels.gates[i]));
+    channels.gates[i] =
+        recorder.record(attempt, i, channels.producers[i], std::move(channels.gates[i]));
   }
   for (uint32_t i = 0; i < channels.partitions.size(); i++) {
     channels.partitions[i] = recorder.record(attempt, i, std::move(channels.partitions[i]));

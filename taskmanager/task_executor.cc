@@ -114,6 +114,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   Status on_provoke(const proto::ProvokeFailure& message);
   Status on_commit(const proto::Commit& message);
   Status on_release(const proto::ReleaseJob& message);
+  Status on_release_partitions(const proto::ReleasePartitions& message);
   void release_if_empty(const JobId& id);
   void end_session_if_empty();
   void clean_up_orphans();
@@ -153,6 +154,7 @@ void TaskExecutor::Impl::clean_up_orphans() {
   }
   const auto& [id, job] = *orphans_.begin();
   LOG_INFO("orphaned_job_cleaned_up", {{"job", id}});
+  environment_.shuffle.release_stored_of(id);
   job->clean_up([this, id = id](const Status&) {
     orphans_.erase(id);
     clean_up_orphans();
@@ -198,6 +200,8 @@ Status TaskExecutor::Impl::on_message(const proto::Envelope& envelope) {
       for (const proto::AttemptProto& attempt : envelope.finish_tasks().attempts())
         tasks_->finish(from_proto(attempt));
       return Status();
+    case proto::Envelope::kReleasePartitions:
+      return on_release_partitions(envelope.release_partitions());
     case proto::Envelope::kProvokeFailure:
       return on_provoke(envelope.provoke_failure());
     case proto::Envelope::kCommit:
@@ -351,9 +355,25 @@ Status TaskExecutor::Impl::on_release(const proto::ReleaseJob& message) {
   return Status();
 }
 
+Status TaskExecutor::Impl::on_release_partitions(const proto::ReleasePartitions& message) {
+  const JobId id = from_proto(message.job());
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return Status();
+  const JobGraph& graph = *found->second->information().graph;
+  for (const proto::PartitionsOfDataset& one : message.partitions()) {
+    if (one.dataset() >= graph.edges.size() || one.begin() >= one.end() ||
+        one.end() > graph.vertices[graph.edges[one.dataset()].producer.value].parallelism)
+      return invalid_argument("partitions to release that the job does not have");
+    for (uint32_t producer = one.begin(); producer < one.end(); producer++)
+      environment_.shuffle.release_stored({id, DatasetId{one.dataset()}, producer, one.attempt()});
+  }
+  return Status();
+}
+
 void TaskExecutor::Impl::release_if_empty(const JobId& id) {
   const auto found = releasing_.find(id);
   if (found == releasing_.end() || tasks_->hosts_job(id)) return;
+  environment_.shuffle.release_stored_of(id);
   found->second->clean_up([this, id](const Status&) {
     if (releasing_.at(id)->needs_clean_up()) return release_if_empty(id);
     const auto job = releasing_.extract(id).mapped();

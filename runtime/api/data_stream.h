@@ -142,6 +142,14 @@ class DataStream : public StreamHandle<DataStream<T>> {
   DataStream<T> shuffle() const { return spread(Partitioning::kShuffle); }
   DataStream<T> global() const { return spread(Partitioning::kGlobal); }
 
+  /// `Exchange::kPipelined`: the next operator gets the records while they are made.
+  /// `Exchange::kBlocking`: they go to files, and it starts when all are there; then it may run in
+  /// the same slots, and again without what is before it. Unless told here: blocking in batch mode
+  /// where records change their subtask, else pipelined.
+  DataStream<T> exchange(Exchange kind) const {
+    return DataStream<T>(this->builder(), this->ends_with(kind));
+  }
+
   /// `uint32_t f(const K& key, uint32_t partitions)` of the key that `selector` (as of key_by())
   /// gives of a record: the subtask of the next operator, below `partitions`. Both must be pure. A
   /// result out of range and what they throw fail the task of the operator before, with its name.
@@ -192,6 +200,13 @@ class KeyedStream {
               std::shared_ptr<const KeySelector<K, T>> selector)
       : builder_(&builder), ends_(std::move(ends)), selector_(std::move(selector)) {
     api_detail::check_record_type<K>();
+  }
+
+  /// As DataStream::exchange().
+  KeyedStream exchange(Exchange kind) const {
+    KeyedStream told = *this;
+    for (StreamEnd& end : told.ends_) end.exchange = kind;
+    return told;
   }
 
   /// `T f(const T& so_far, const T& record)`, or `void f(T& so_far, const T& record)`, which saves

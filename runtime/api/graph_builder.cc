@@ -178,12 +178,11 @@ void GraphBuilder::set_job_buffer_timeout(Duration timeout) {
   buffer_timeout_ms_ = to_timeout_ms("the job", timeout);
 }
 
-Emit GraphBuilder::default_emit() const {
+bool GraphBuilder::is_batch() const {
   const bool bounded = std::all_of(nodes_.begin(), nodes_.end(),
                                    [](const Node& node) { return node.logical.bounded; });
-  const bool batch =
-      options_.mode == RuntimeMode::kBatch || (options_.mode == RuntimeMode::kAutomatic && bounded);
-  return batch ? Emit::final : Emit::updates;
+  return options_.mode == RuntimeMode::kBatch ||
+         (options_.mode == RuntimeMode::kAutomatic && bounded);
 }
 
 void GraphBuilder::resolve_operators() {
@@ -210,6 +209,7 @@ LogicalEdge GraphBuilder::resolve_edge(const Edge& edge) const {
   resolved.to_input = edge.input;
   resolved.partitioning = edge.from.partitioning.value_or(automatic);
   resolved.feedback = edge.feedback;
+  resolved.exchange = edge.from.exchange;
   resolved.type_fingerprint = edge.type->fingerprint();
   resolved.buffer_timeout_ms = from.buffer_timeout_ms ? from.buffer_timeout_ms : buffer_timeout_ms_;
   if (edge.feedback) resolved.buffer_timeout_ms = 0;
@@ -229,9 +229,18 @@ void GraphBuilder::check_edge_types() const {
   }
 }
 
+/// Readers do not run while splits are given.
+void GraphBuilder::remove_feedback() {
+  std::erase_if(edges_, [](const Edge& edge) { return edge.feedback; });
+  for (Node& node : nodes_) {
+    if (node.logical.coordinator) node.logical.inputs = 0;
+  }
+}
+
 Result<std::shared_ptr<const BuiltJob>> GraphBuilder::finish() {
   check_edge_types();
   resolve_operators();
+  if (is_batch()) remove_feedback();
   LogicalGraph graph;
   for (const Edge& edge : edges_) graph.edges.push_back(resolve_edge(edge));
   for (const Node& node : nodes_) graph.operators.push_back(node.logical);

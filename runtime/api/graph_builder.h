@@ -22,6 +22,7 @@ struct StreamEnd {
   std::optional<Partitioning>
       partitioning{};  // None: forward when the parallelisms are equal, otherwise rebalance.
   std::shared_ptr<const EdgeType> type{};  // Null: that of the operator that gets the records.
+  std::optional<Exchange> exchange{};      // None: as the job's mode has it.
 };
 
 /// Collects what a job's builder writes: the untyped half of DataStream. Throws UsageError when it
@@ -60,7 +61,7 @@ class GraphBuilder {
   const BuildOptions& options() const { return options_; }
 
   /// What an aggregate does that was not told: the last value in batch, updates in streaming.
-  Emit default_emit() const;
+  Emit default_emit() const { return is_batch() ? Emit::final : Emit::updates; }
 
   /// Resolves parallelism, partitioning and settings, and gives ids. The builder is empty
   /// afterwards.
@@ -82,8 +83,10 @@ class GraphBuilder {
     std::shared_ptr<const EdgeType> type{};
   };
 
+  bool is_batch() const;
   void check_edge_types() const;
   void resolve_operators();
+  void remove_feedback();
   LogicalEdge resolve_edge(const Edge&) const;
 
   const BuildOptions& options_;

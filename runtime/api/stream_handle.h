@@ -63,6 +63,12 @@ class StreamHandle {
     return ends;
   }
 
+  std::vector<StreamEnd> ends_with(Exchange exchange) const {
+    std::vector<StreamEnd> ends = ends_;
+    for (StreamEnd& end : ends) end.exchange = exchange;
+    return ends;
+  }
+
   void append_ends(std::vector<StreamEnd>& to, const StreamHandle& other) const {
     if (other.builder_ != builder_) throw UsageError("streams of different jobs cannot be joined");
     to.insert(to.end(), other.ends_.begin(), other.ends_.end());

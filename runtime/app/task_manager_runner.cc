@@ -102,6 +102,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   shuffle_settings.spill = SpillPlace{
       &files, options.state_directory + "/spill", &self.spill_,
       [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
+  shuffle_settings.store = shuffle_settings.spill;
+  shuffle_settings.store->directory = options.state_directory + "/partitions";
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
   executor_settings.labels = self.labels_;

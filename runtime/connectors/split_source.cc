@@ -11,6 +11,10 @@ void SplitEnumerator::open(OperatorContext& context, std::vector<RecordReceiver*
   CHECK(outputs.size() == 1);
   splits_ = outputs[0];
   supply_->open(context);
+  if (!context.has_input(0)) {
+    readers_ = context.consumers(0);
+    (void)supply_->divide_for(readers_);
+  }
   next_ = supply_->next();
 }
 
@@ -23,7 +27,16 @@ void SplitEnumerator::process(uint32_t /*input*/, const void* record, EpochMilli
   splits_->receive(&split, kNoTimestamp);
 }
 
-PollResult SplitEnumerator::poll(uint32_t /*max_records*/) {
+PollResult SplitEnumerator::poll(uint32_t max_records) {
+  if (readers_ != 0) {
+    for (uint32_t i = 0; i < max_records && next_; i++) {
+      const Split split{next_reader_, *std::move(next_)};
+      next_reader_ = next_reader_ + 1 == readers_ ? 0 : next_reader_ + 1;
+      next_ = supply_->next();
+      splits_->receive(&split, kNoTimestamp);
+    }
+    return next_ ? PollResult::kMore : PollResult::kEnded;
+  }
   return next_ ? PollResult::kWaiting : PollResult::kEnded;
 }
 
@@ -57,7 +70,7 @@ PollResult SplitReader::poll(uint32_t max_records) {
   if (no_more_splits_) return PollResult::kEnded;
   if (!asked_) {
     asked_ = true;
-    ask();
+    if (context_->consumers(1) != 0) ask();
   }
   return PollResult::kWaiting;
 }

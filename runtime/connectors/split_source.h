@@ -31,7 +31,8 @@ class SplitSupply {
 };
 
 /// Gives each reader that asks the next split, and ends when none is left: input 0 SplitRequest,
-/// output 0 Split.
+/// output 0 Split. In a batch job nobody asks (input 0 is not connected), because readers start
+/// when all splits are given: then each reader gets the next one in turn.
 class SplitEnumerator final : public SourceOperator {
  public:
   explicit SplitEnumerator(std::unique_ptr<SplitSupply> supply) : supply_(std::move(supply)) {}
@@ -45,13 +46,15 @@ class SplitEnumerator final : public SourceOperator {
   std::unique_ptr<SplitSupply> supply_;
   RecordReceiver* splits_ = nullptr;
   bool asked_ = false;
+  uint32_t readers_ = 0;      // That get splits in turn; 0: they ask.
+  uint32_t next_reader_ = 0;  // Of these.
   std::optional<std::string>
       next_;  // Looked up one ahead, so that the end is known with the last split.
 };
 
-/// The protocol of a reader: asks for a split when it starts and after each one, ends when the
-/// enumerator has ended and its last split is read. Input 0 Split, output 0 the records, output 1
-/// SplitRequest. Subclasses read.
+/// The protocol of a reader: asks for a split when it starts and after each one (if output 1 is
+/// connected), ends when the enumerator has ended and its last split is read. Input 0 Split, output
+/// 0 the records, output 1 SplitRequest. Subclasses read.
 class SplitReader : public SourceOperator {
  public:
   void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -12,6 +14,8 @@
 
 namespace freshet {
 namespace {
+
+constexpr uint32_t kNone = ~0u;
 
 /// As Flink: a power of two with room to grow, at least 128.
 uint32_t default_max_parallelism(uint32_t parallelism) {
@@ -34,11 +38,12 @@ class Builder {
     RETURN_IF_ERROR(check_operators());
     RETURN_IF_ERROR(check_owned());
     RETURN_IF_ERROR(order_operators());
+    result_.mode = resolved_mode();
+    RETURN_IF_ERROR(check_blocking_edges());
     resolve_groups();
     chain();
     make_vertices();
     make_edges();
-    result_.mode = resolved_mode();
     return std::move(result_);
   }
 
@@ -53,6 +58,8 @@ class Builder {
   Status check_operators() const;
   Status check_owned() const;
   Status order_operators();
+  Exchange exchange_of(const LogicalEdge&) const;
+  Status check_blocking_edges() const;
   void resolve_groups();
   bool chainable(const LogicalEdge&) const;
   void chain();
@@ -265,14 +272,46 @@ void Builder::resolve_groups() {
   }
 }
 
+/// Where records change their subtask a batch job goes through files.
+Exchange Builder::exchange_of(const LogicalEdge& edge) const {
+  if (edge.feedback) return Exchange::kPipelined;
+  const bool batch = result_.mode == RuntimeMode::kBatch;
+  // Without questions of its readers it gives all splits before they start.
+  if (at(edge.from).coordinator)
+    return batch && in_[edge.from].empty() ? Exchange::kBlocking : Exchange::kPipelined;
+  if (edge.exchange) return *edge.exchange;
+  return batch && edge.partitioning != Partitioning::kForward ? Exchange::kBlocking
+                                                              : Exchange::kPipelined;
+}
+
+/// What has no end is never complete.
+Status Builder::check_blocking_edges() const {
+  std::vector<uint32_t> endless(graph_.operators.size(), kNone);  // A source before it.
+  for (const uint32_t index : order_) {
+    if (at(index).source && !at(index).bounded) endless[index] = index;
+    for (const uint32_t edge : in_[index]) {
+      const LogicalEdge& one = graph_.edges[edge];
+      if (one.feedback || endless[one.from] == kNone) continue;
+      if (exchange_of(one) == Exchange::kBlocking) {
+        return invalid_argument(fmt::format(
+            "the blocking exchange from '{}' to '{}' is behind source '{}', which has no end; use "
+            "a pipelined one",
+            at(one.from).name, at(index).name, at(endless[one.from]).name));
+      }
+      endless[index] = endless[one.from];
+    }
+  }
+  return Status();
+}
+
 bool Builder::chainable(const LogicalEdge& edge) const {
   const LogicalOperator& from = at(edge.from);
   const LogicalOperator& to = at(edge.to);
   return options_.chaining && edge.partitioning == Partitioning::kForward && !edge.feedback &&
-         edge.exchange.value_or(Exchange::kPipelined) == Exchange::kPipelined &&
-         in_[edge.to].size() == 1 && to.inputs == 1 && !to.source && !from.coordinator &&
-         !to.coordinator && from.blocking == to.blocking && from.chaining != Chaining::kNever &&
-         to.chaining == Chaining::kAlways && parallelism_[edge.from] == parallelism_[edge.to] &&
+         exchange_of(edge) == Exchange::kPipelined && in_[edge.to].size() == 1 && to.inputs == 1 &&
+         !to.source && !from.coordinator && !to.coordinator && from.blocking == to.blocking &&
+         from.chaining != Chaining::kNever && to.chaining == Chaining::kAlways &&
+         parallelism_[edge.from] == parallelism_[edge.to] &&
          (to.max_parallelism == 0 || to.max_parallelism == max_parallelism_[head_[edge.from]]) &&
          group_[edge.from] == group_[edge.to];
 }
@@ -337,7 +376,7 @@ void Builder::make_edges() {
       job_edge.consumer = VertexId{vertex_[edge.to]};
       job_edge.input = edge.to_input;
       job_edge.partitioning = edge.partitioning;
-      job_edge.exchange = edge.exchange.value_or(Exchange::kPipelined);
+      job_edge.exchange = exchange_of(edge);
       job_edge.feedback = edge.feedback;
       job_edge.type_fingerprint = edge.type_fingerprint;
       job_edge.buffer_timeout_ms = edge.buffer_timeout_ms.value_or(options_.buffer_timeout_ms);

@@ -28,6 +28,11 @@ class OperatorContext {
   virtual OperatorId operator_id() const = 0;
   virtual const std::string& operator_name() const = 0;
 
+  /// How many subtasks get what an output gives; 0: nobody.
+  virtual uint32_t consumers(uint32_t /*output*/) const { return 1; }
+  /// False when nothing is connected to an input.
+  virtual bool has_input(uint32_t /*input*/) const { return true; }
+
   /// Wall-clock time; changes only between elements.
   virtual EpochMillis processing_time() const = 0;
 

@@ -18,6 +18,21 @@ class OperatorChain::Context final : public OperatorContext {
   uint32_t subtask() const override { return options_.attempt.subtask.index; }
   uint32_t parallelism() const override { return options_.vertex.parallelism; }
   uint32_t max_parallelism() const override { return options_.vertex.max_parallelism; }
+  uint32_t consumers(uint32_t output) const override {
+    for (const ChainedOutput& one : chained_.outputs) {
+      if (one.output != output) continue;
+      if (one.chained) return 1;
+      const JobEdge& edge = options_.graph.edges[one.dataset.value];
+      return options_.graph.vertices[edge.consumer.value].parallelism;
+    }
+    return 0;
+  }
+  bool has_input(uint32_t input) const override {
+    const auto& edges = options_.graph.edges;
+    return std::any_of(edges.begin(), edges.end(), [&](const JobEdge& edge) {
+      return edge.target_operator == chained_.id && edge.input == input;
+    });
+  }
   const AttemptId& attempt() const override { return options_.attempt; }
   OperatorId operator_id() const override { return chained_.id; }
   const std::string& operator_name() const override { return chained_.name; }

@@ -23,6 +23,7 @@ class OperatorChain {
   struct Options {
     AttemptId attempt;
     const JobVertex& vertex;
+    const JobGraph& graph;
     const BuiltJob& built;
     const std::map<std::string, std::string>& settings;
     FileSystem& files;

@@ -141,7 +141,8 @@ StepResult StreamTask::work() {
   }
   if (fail_by_status()) return StepResult::kFinished;
   end_when_drained();
-  if (state_ != TaskState::kRunning) return StepResult::kIdle;
+  if (state_ != TaskState::kRunning)
+    return is_terminal(state_) ? StepResult::kFinished : StepResult::kIdle;
   end_step_outside();
   if (result == StepResult::kIdle && phase_ == Phase::kProcess) chain_->on_idle();
   if (result == StepResult::kIdle && !last_blocked_ && poll_wait_ && !timer_wanted_) want_timer();
@@ -207,7 +208,7 @@ Status StreamTask::open_inputs_and_outputs() {
     writers[edge.id] = output.writer.get();
   }
   chain_ = std::make_unique<OperatorChain>(
-      OperatorChain::Options{options_.attempt, vertex_, *options_.built, options_.settings,
+      OperatorChain::Options{options_.attempt, vertex_, graph, *options_.built, options_.settings,
                              environment_.files, *decisions_, running_.name},
       std::move(writers));
   RETURN_IF_ERROR(chain_->open());
@@ -243,6 +244,12 @@ bool StreamTask::can_emit() {
 bool StreamTask::owes() const {
   return std::any_of(outputs_.begin(), outputs_.end(),
                      [](const Output& output) { return output.partition->spilled(); });
+}
+
+bool StreamTask::all_handed_over() {
+  bool all = true;
+  for (const Output& output : outputs_) all = output.partition->handed_over() && all;
+  return all;
 }
 
 Offers StreamTask::offers() const {
@@ -422,8 +429,8 @@ void StreamTask::finish_some() {
 
 /// Consumers learn of the end behind all that is spilled, and the JobManager not before them.
 void StreamTask::end_when_drained() {
-  if (state_ == TaskState::kRunning && phase_ == Phase::kDrain && gates_open_ == 0 && !owes())
-    reach_end_of_data();
+  if (state_ != TaskState::kRunning || phase_ != Phase::kDrain || gates_open_ != 0) return;
+  if (all_handed_over() && !fail_by_output()) reach_end_of_data();
 }
 
 void StreamTask::reach_end_of_data() {

@@ -146,6 +146,7 @@ class StreamTask final : public RunnableTask {
   Status open_inputs_and_outputs();
   bool can_emit();
   bool owes() const;
+  bool all_handed_over();
   Offers offers() const;
   /// Returns how many elements it took, at least 1.
   uint32_t act(const Decision&);

@@ -86,6 +86,8 @@ class RecordingPartition final : public ResultPartition {
   void flush_older() override { partition_->flush_older(); }
   bool wants_flush() const override { return partition_->wants_flush(); }
   void end_of_data() override { partition_->end_of_data(); }
+  bool handed_over() override { return partition_->handed_over(); }
+  std::optional<uint64_t> content_hash() const override { return partition_->content_hash(); }
   std::vector<ChannelPosition> positions() const override { return partition_->positions(); }
   uint64_t records_written() const override { return partition_->records_written(); }
   uint64_t bytes_written() const override { return partition_->bytes_written(); }
@@ -136,9 +138,12 @@ DecisionLog* MemoryTaskRecorder::decision_log(const AttemptId& attempt,
   return logs_.back().get();
 }
 
-std::shared_ptr<InputGate> MemoryTaskRecorder::record(const AttemptId& attempt, uint32_t index,
-                                                      std::shared_ptr<InputGate> gate) {
-  return std::make_shared<RecordingGate>(std::move(gate), recording(attempt).inputs[index], alive_);
+std::shared_ptr<InputGate> MemoryTaskRecorder::record(
+    const AttemptId& attempt, uint32_t index,
+    const std::vector<InputGate::ProducerRange>& producers, std::shared_ptr<InputGate> gate) {
+  RecordedInput& input = recording(attempt).inputs[index];
+  input.producers = producers;
+  return std::make_shared<RecordingGate>(std::move(gate), input, alive_);
 }
 
 std::shared_ptr<ResultPartition> MemoryTaskRecorder::record(

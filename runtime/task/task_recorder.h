@@ -24,6 +24,7 @@ struct RecordedElement {
 
 /// What one gate gave, by producer, and whether it had ended when the task looked last.
 struct RecordedInput {
+  std::vector<InputGate::ProducerRange> producers;
   std::map<uint32_t, std::vector<RecordedElement>> channels;
   bool ended = false;
   std::vector<ChannelPosition> positions;  // As of the release, if it came to that.
@@ -53,6 +54,7 @@ class TaskRecorder {
 
   /// Gates and partitions that do as those given do, and record.
   virtual std::shared_ptr<InputGate> record(const AttemptId&, uint32_t index,
+                                            const std::vector<InputGate::ProducerRange>& producers,
                                             std::shared_ptr<InputGate>) = 0;
   virtual std::shared_ptr<ResultPartition> record(const AttemptId&, uint32_t index,
                                                   std::shared_ptr<ResultPartition>) = 0;
@@ -73,6 +75,7 @@ class MemoryTaskRecorder final : public TaskRecorder {
   DecisionLog* decision_log(const AttemptId&,
                             const std::map<std::string, std::string>& settings) override;
   std::shared_ptr<InputGate> record(const AttemptId&, uint32_t index,
+                                    const std::vector<InputGate::ProducerRange>& producers,
                                     std::shared_ptr<InputGate>) override;
   std::shared_ptr<ResultPartition> record(const AttemptId&, uint32_t index,
                                           std::shared_ptr<ResultPartition>) override;

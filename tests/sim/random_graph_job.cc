@@ -18,7 +18,8 @@ enum class Work { kMap, kFilter, kTwice };
 
 struct Input {
   size_t stream = 0;
-  std::optional<Partitioning> how;  // None: as the API decides.
+  std::optional<Partitioning> how;     // None: as the API decides.
+  std::optional<Exchange> exchange{};  // Likewise.
 };
 
 struct Step {
@@ -68,6 +69,17 @@ Plan make_plan(uint64_t seed) {
     if (!read[stream]) plan.ends.push_back(stream);
   }
   return plan;
+}
+
+/// By chance, in half of the cases.
+void choose_exchanges(uint64_t seed, Plan* plan) {
+  const auto random = make_seeded_random(seed + 77'000);
+  for (Step& step : plan->steps) {
+    for (Input& input : step.inputs) {
+      if (random->one_in(2)) continue;
+      input.exchange = random->one_in(2) ? Exchange::kBlocking : Exchange::kPipelined;
+    }
+  }
 }
 
 DataStream<int64_t> spread(const DataStream<int64_t>& stream, std::optional<Partitioning> how) {
@@ -125,8 +137,10 @@ void build(const Plan& plan, Environment& env) {
   for (int64_t count : plan.sources) streams.push_back(env.from_source(sequence(1, count)));
   for (const Step& step : plan.steps) {
     std::vector<DataStream<int64_t>> inputs;
-    for (const Input& input : step.inputs)
-      inputs.push_back(spread(streams[input.stream], input.how));
+    for (const Input& input : step.inputs) {
+      DataStream<int64_t> stream = spread(streams[input.stream], input.how);
+      inputs.push_back(input.exchange ? stream.exchange(*input.exchange) : stream);
+    }
     streams.push_back(apply(united(inputs), step).set_parallelism(step.parallelism));
   }
   std::vector<DataStream<int64_t>> ends;
@@ -186,11 +200,28 @@ std::vector<std::string> model(const Plan& plan) {
 
 }  // namespace
 
-SimJob random_graph_job(uint64_t seed) {
-  const Plan plan = make_plan(seed);
+namespace {
+
+SimJob job_of(const Plan& plan) {
   SimJob job{.name = "graph", .builder = [plan](Environment& env) { build(plan, env); }};
   job.build.parallelism = 4;
   job.expected = model(plan);
+  return job;
+}
+
+}  // namespace
+
+SimJob random_graph_job(uint64_t seed) { return job_of(make_plan(seed)); }
+
+SimJob random_exchanges_job(uint64_t seed) {
+  Plan plan = make_plan(seed);
+  choose_exchanges(seed, &plan);
+  return job_of(plan);
+}
+
+SimJob in_batch(SimJob job) {
+  job.name += "_batch";
+  job.build.mode = RuntimeMode::kBatch;
   return job;
 }
 

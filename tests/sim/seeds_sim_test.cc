@@ -19,6 +19,19 @@ TEST(WordCountSimTest, CountsWithoutFaults) {
   EXPECT_EQ(run.tasks_replayed(), 9u);  // The enumerator, four readers, four counters.
 }
 
+TEST(WordCountSimTest, CountsInBatchWithoutFaults) {
+  SimRun run(in_batch(word_count_job()), {.seed = 1});
+  run.expect_exactly_once();
+  EXPECT_EQ(run.cluster().restarts(), 0u);
+  EXPECT_EQ(run.tasks_replayed(), 9u);
+}
+
+TEST(WordCountSimTest, RunsInBatchOnOneSlot) {
+  SimRun run(in_batch(word_count_job()), {.seed = 1, .task_managers = 1, .slots = 1});
+  run.expect_exactly_once();
+  EXPECT_EQ(run.cluster().restarts(), 0u);
+}
+
 TEST(LedgerSimTest, AddsUpWithoutFaults) {
   SimRun run(ledger_job(), {.seed = 1});
   run.expect_exactly_once();
@@ -68,6 +81,14 @@ class SeedTest : public testing::TestWithParam<uint64_t> {
 TEST_P(SeedTest, WordCountIsExactWhateverBreaks) { run_seed(word_count_job()); }
 TEST_P(SeedTest, LedgerIsExactWhateverBreaks) { run_seed(ledger_job()); }
 TEST_P(SeedTest, RandomGraphIsExactWhateverBreaks) { run_seed(random_graph_job(GetParam())); }
+
+TEST_P(SeedTest, RandomExchangesAreExactWhateverBreaks) {
+  run_seed(random_exchanges_job(GetParam()));
+}
+TEST_P(SeedTest, BatchWordCountIsExactWhateverBreaks) { run_seed(in_batch(word_count_job())); }
+TEST_P(SeedTest, BatchGraphIsExactWhateverBreaks) {
+  run_seed(in_batch(random_exchanges_job(GetParam())));
+}
 
 /// Tasks that nobody looks at take many records at once.
 TEST_P(SeedTest, UnrecordedJobsAreExactWhateverBreaks) {

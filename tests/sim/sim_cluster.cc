@@ -60,6 +60,9 @@ struct SimCluster::TaskManagerProgram {
     settings.overdraft_bytes_max = 16u << 10;
     settings.spill =
         SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
+    settings.store = settings.spill;
+    settings.store->directory = options.state_directory + "/partitions";
+    settings.store_read_bytes = 256u << 10;
     settings.timers = &main;
     settings.secret = kClusterSecret;
     settings.random = process.random().fork();
@@ -98,8 +101,9 @@ class SimCluster::Recorder final : public TaskRecorder {
     return wrapped_.back().get();
   }
   std::shared_ptr<InputGate> record(const AttemptId& attempt, uint32_t index,
+                                    const std::vector<InputGate::ProducerRange>& producers,
                                     std::shared_ptr<InputGate> gate) override {
-    return memory_.record(attempt, index, std::move(gate));
+    return memory_.record(attempt, index, producers, std::move(gate));
   }
   std::shared_ptr<ResultPartition> record(const AttemptId& attempt, uint32_t index,
                                           std::shared_ptr<ResultPartition> partition) override {

@@ -45,5 +45,10 @@ SimJob ledger_job(Stamp stamp = honest_stamp, const std::string& output = "/shar
 
 /// Sources, operators, partitionings and parallelisms by chance.
 SimJob random_graph_job(uint64_t seed);
+/// The same with blocking and pipelined exchanges by chance.
+SimJob random_exchanges_job(uint64_t seed);
+
+/// As a batch job.
+SimJob in_batch(SimJob job);
 
 }  // namespace freshet::sim

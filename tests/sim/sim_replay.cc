@@ -54,15 +54,22 @@ Status compare_channel(const JobGraph& graph, const JobEdge& edge, const Attempt
   return Status();
 }
 
+/// Of the producer, which may be another than the consumer's.
+AttemptNumber attempt_read(const RecordedInput& input, uint32_t producer) {
+  for (const InputGate::ProducerRange& range : input.producers) {
+    if (producer >= range.begin && producer < range.end) return range.attempt;
+  }
+  return 0;
+}
+
 Status compare_inputs(const TaskRecording& consumer, const JobGraph& graph,
                       const std::map<AttemptId, Outputs>& sent, ReplayCounts& counts) {
   const std::vector<DatasetId> inputs = graph.inputs_of(consumer.attempt.subtask.vertex);
   for (const auto& [index, input] : consumer.inputs) {
     const JobEdge& edge = graph.edges[inputs.at(index).value];
     for (const auto& [index_of_producer, elements] : input.channels) {
-      // All tasks of an execution have one number.
       const AttemptId producer{consumer.attempt.job, SubtaskId{edge.producer, index_of_producer},
-                               consumer.attempt.attempt};
+                               attempt_read(input, index_of_producer)};
       const auto outputs = sent.find(producer);
       const ChannelPosition taken = position_of_elements(elements);
       if (taken.elements > 0) ++counts.channels;

@@ -366,5 +366,32 @@ TEST(DataStreamTest, EmitsUpdatesInStreamingAndFinalValuesInBatch) {
   EXPECT_EQ(emitted(RuntimeMode::kAutomatic), 1u);
 }
 
+TEST(DataStreamTest, KeepsTheExchangeThatItIsTold) {
+  const Built built([](Environment& env) {
+    texts(env)
+        .rebalance()
+        .exchange(Exchange::kBlocking)
+        .map([](const std::string& s) { return Word(s, 1); })
+        .key_by([](const Word& word) { return word.first; })
+        .exchange(Exchange::kPipelined)
+        .sum(&Word::second)
+        .sink_to(discard_sink<Word>());
+  });
+  EXPECT_EQ(built.edge_into("map").exchange, Exchange::kBlocking);
+  EXPECT_EQ(built.edge_into("sum").exchange, Exchange::kPipelined);
+}
+
+TEST(DataStreamTest, NobodyAsksForSplitsInBatch) {
+  const auto feedback = [](RuntimeMode mode) {
+    const Built built([](Environment& env) { texts(env).sink_to(discard_sink<std::string>()); },
+                      options_with(2, mode));
+    const auto& edges = built.job->graph().edges;
+    return std::count_if(edges.begin(), edges.end(),
+                         [](const LogicalEdge& edge) { return edge.feedback; });
+  };
+  EXPECT_EQ(feedback(RuntimeMode::kStreaming), 1);
+  EXPECT_EQ(feedback(RuntimeMode::kBatch), 0);
+}
+
 }  // namespace
 }  // namespace freshet

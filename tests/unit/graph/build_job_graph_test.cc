@@ -302,5 +302,59 @@ TEST(BuildJobGraphTest, KeepsInvariantsOnRandomGraphs) {
   }
 }
 
+std::vector<std::string> exchanges(const JobGraph& graph) {
+  std::vector<std::string> found;
+  for (const JobEdge& edge : graph.edges) {
+    found.push_back(std::string(to_string(edge.partitioning)) +
+                    (edge.exchange == Exchange::kBlocking ? " blocking" : " pipelined"));
+  }
+  return found;
+}
+
+/// Without feedback, as the API makes it in batch mode.
+GraphSketch batch_sketch() {
+  GraphSketch sketch;
+  const uint32_t reader = sketch.source(2);
+  sketch.at(0).inputs = 0;
+  std::erase_if(sketch.graph.edges, [](const LogicalEdge& edge) { return edge.feedback; });
+  const uint32_t count = sketch.map(reader, Partitioning::kHash, 2);
+  sketch.at(count).chaining = Chaining::kNever;
+  sketch.sink(count, Partitioning::kForward, 2);
+  EXPECT_TRUE(assign_operator_ids(sketch.graph).ok());
+  return sketch;
+}
+
+TEST(BuildJobGraphTest, BlocksInBatchModeWhereRecordsChangeTheirSubtask) {
+  const GraphSketch sketch = batch_sketch();
+  const std::string direct(to_string(Partitioning::kDirect));
+  const std::string hash(to_string(Partitioning::kHash));
+  const std::string forward(to_string(Partitioning::kForward));
+  EXPECT_THAT(exchanges(build_job_graph(sketch.graph, {.mode = RuntimeMode::kBatch}).value()),
+              ElementsAre(direct + " blocking", hash + " blocking", forward + " pipelined"));
+  EXPECT_THAT(exchanges(build_job_graph(sketch.graph, {.mode = RuntimeMode::kStreaming}).value()),
+              ElementsAre(direct + " pipelined", hash + " pipelined", forward + " pipelined"));
+}
+
+TEST(BuildJobGraphTest, DoesAsItIsToldWhateverTheMode) {
+  GraphSketch sketch = batch_sketch();
+  sketch.graph.edges[1].exchange = Exchange::kPipelined;
+  sketch.graph.edges[2].exchange = Exchange::kBlocking;
+  const JobGraph graph = build_job_graph(sketch.graph, {.mode = RuntimeMode::kBatch}).value();
+  EXPECT_EQ(graph.edges[1].exchange, Exchange::kPipelined);
+  EXPECT_EQ(graph.edges[2].exchange, Exchange::kBlocking);
+}
+
+TEST(BuildJobGraphTest, RefusesABlockingExchangeBehindASourceWithoutEnd) {
+  GraphSketch sketch = batch_sketch();
+  sketch.at(1).bounded = false;
+  sketch.at(1).name = "clicks";
+  sketch.graph.edges[2].exchange = Exchange::kBlocking;
+  const auto graph = build_job_graph(sketch.graph, {.mode = RuntimeMode::kStreaming});
+  EXPECT_EQ(graph.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(graph.status().message(),
+            "the blocking exchange from 'operator-2' to 'operator-3' is behind source 'clicks', "
+            "which has no end; use a pipelined one");
+}
+
 }  // namespace
 }  // namespace freshet

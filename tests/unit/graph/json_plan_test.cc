@@ -82,7 +82,7 @@ TEST(JsonPlanTest, CountsSeveralInputsAndSaysWhatBlocksAndWhatIsBatch) {
   JobGraph graph =
       build_job_graph(sketch.graph, {.parallelism = 2, .mode = RuntimeMode::kAutomatic}).value();
   for (JobEdge& edge : graph.edges) {
-    if (edge.partitioning == Partitioning::kRebalance) edge.exchange = Exchange::kBlocking;
+    if (edge.partitioning == Partitioning::kBroadcast) edge.exchange = Exchange::kPipelined;
   }
   const json plan = json::parse(json_plan(graph, kJob, "join", 2));
   EXPECT_EQ(plan["type"], "BATCH");

@@ -71,6 +71,7 @@ class RandomCluster {
     std::deque<std::function<JobCommands()>> from_it;
     std::map<AttemptId, TaskState> tasks;
     std::set<AttemptId> outputs;  // Of those that have ended.
+    std::set<std::pair<DatasetId, AttemptId>> released;
   };
 
   bool ended() const { return is_terminal(job_->state()); }
@@ -158,6 +159,8 @@ class RandomCluster {
         task_manager.outputs.insert(attempt);
         report(id, task_manager, attempt, TaskState::kFinished);
       }
+    } else if (const auto* release = std::get_if<job_commands::ReleasePartitions>(&command)) {
+      drop_outputs(task_manager, *release);
     } else if (const auto* commit = std::get_if<job_commands::Commit>(&command)) {
       const bool good = !random_->one_in(8);
       if (good) {
@@ -166,6 +169,14 @@ class RandomCluster {
       task_manager.from_it.push_back([this, id, commit_id = commit->commit_id, good] {
         return job_->on_commit_done(now_, id, commit_id, good ? Status() : unavailable("disk"));
       });
+    }
+  }
+
+  void drop_outputs(TaskManager& task_manager, const job_commands::ReleasePartitions& release) {
+    for (const auto& range : release.partitions) {
+      const VertexId producer = job_->graph().job_graph().edges[range.dataset.value].producer;
+      for (uint32_t p = range.producers.begin; p < range.producers.end; p++)
+        task_manager.released.insert({range.dataset, {job_->id(), {producer, p}, range.attempt}});
     }
   }
 
@@ -181,14 +192,14 @@ class RandomCluster {
       if (edge.exchange == Exchange::kPipelined) continue;
       for (const auto& range : group.producers) {
         for (uint32_t p = range.producers.begin; p < range.producers.end; p++)
-          check_input(task, {job_->id(), {edge.producer, p}, range.attempt},
+          check_input(task, group.dataset, {job_->id(), {edge.producer, p}, range.attempt},
                       group.task_managers[range.location]);
       }
     }
   }
 
-  void check_input(const job_commands::TaskDeployment& task, const AttemptId& producer,
-                   TaskManagerId at) {
+  void check_input(const job_commands::TaskDeployment& task, DatasetId dataset,
+                   const AttemptId& producer, TaskManagerId at) {
     const PipelinedRegions& regions = job_->graph().regions();
     const auto region = [&](const AttemptId& attempt) {
       return regions.region_of(job_->graph().index_of(attempt.subtask));
@@ -200,6 +211,8 @@ class RandomCluster {
     const bool there =
         found->second.outputs.contains(producer) ||
         (running != found->second.tasks.end() && running->second == TaskState::kEndOfData);
+    if (found->second.released.contains({dataset, producer}))
+      fail(to_string(task.attempt) + " reads what was released of " + to_string(producer));
     if (!there && !failed_.contains(producer))
       fail(to_string(task.attempt) + " does not find " + to_string(producer));
   }

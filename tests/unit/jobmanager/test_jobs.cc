@@ -90,6 +90,14 @@ struct Shower {
   std::string operator()(const job_commands::CancelTasks& c) const {
     return fmt::format("cancel tm={}{}", c.to.value, show(c.attempts));
   }
+  std::string operator()(const job_commands::ReleasePartitions& c) const {
+    std::string text = fmt::format("release_partitions tm={}", c.to.value);
+    for (const auto& range : c.partitions) {
+      text += fmt::format(" {}:[{}-{})#{}", range.dataset.value, range.producers.begin,
+                          range.producers.end, range.attempt);
+    }
+    return text;
+  }
   std::string operator()(const job_commands::FinishTasks& c) const {
     return fmt::format("finish tm={}{}", c.to.value, show(c.attempts));
   }

@@ -24,7 +24,7 @@ class CountingReader final : public ChannelReader {
     partition_ = call.partition->shared_from_this();
     channel_ = call.channel;
   }
-  void on_ended(uint32_t) override {}
+  void on_ended(ProducerSpan) override {}
   void on_lost(ProducerSpan, const Status&) override {}
 
   /// All that waits; nothing before it was told of something.

@@ -258,7 +258,7 @@ FastHarness::FastHarness(const TestJob::Options& options)
 void Harness::connect(const TestJob::Options& options) {
   std::vector<std::shared_ptr<InputGate>> gates;
   if (options.with_input)
-    gates.push_back(recorder.record(kAttempt, 0, std::shared_ptr<InputGate>(gate)));
+    gates.push_back(recorder.record(kAttempt, 0, {}, std::shared_ptr<InputGate>(gate)));
   task->connect(std::move(gates),
                 {recorder.record(kAttempt, 0, std::shared_ptr<ResultPartition>(output))});
 }

@@ -1,0 +1,144 @@
+#include "shuffle/stored_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace freshet {
+
+namespace {
+
+/// What a partition can use to sort what is written by consumers: less makes more regions, and more
+/// reading here and there.
+constexpr uint64_t kRegionBytesMax = 16u << 20;
+
+MemoryClaim region_claim() {
+  MemoryClaim claim;
+  claim.guaranteed_bytes = RegionBuffer::kLeastBytes;
+  claim.extra_bytes_max = kRegionBytesMax - RegionBuffer::kLeastBytes;
+  return claim;
+}
+
+PartitionKey key_of(const StoredPartition::Name& name) {
+  return {name.job, name.dataset, name.producer, name.attempt};
+}
+
+StoredPartition::Name name_of(const ResultPartition::Options& options) {
+  return {options.job, options.dataset, options.producer, options.attempt};
+}
+
+/// Of a file that could not be begun to be read.
+class LostSource final : public BufferSource {
+ public:
+  explicit LostSource(Status cause) : cause_(std::move(cause)) {}
+  Result<std::optional<Buffer>> take() override { return cause_; }
+  bool ended() const override { return false; }
+
+ private:
+  const Status cause_;
+};
+
+class FileSource final : public BufferSource {
+ public:
+  explicit FileSource(std::shared_ptr<PartitionReader> reader) : reader_(std::move(reader)) {}
+  ~FileSource() override { reader_->close(); }
+
+  Result<std::optional<Buffer>> take() override {
+    ASSIGN_OR_RETURN(std::optional<PartitionReader::Taken> taken, reader_->take());
+    if (!taken) return std::optional<Buffer>();
+    return std::optional<Buffer>(std::move(taken->buffer));
+  }
+  bool ended() const override { return reader_->ended(); }
+
+ private:
+  const std::shared_ptr<PartitionReader> reader_;
+};
+
+class FilePartition final : public StoredPartition {
+ public:
+  FilePartition(const ResultPartition::Options& options,
+                std::optional<std::vector<uint32_t>> filled, std::shared_ptr<PartitionStore> store,
+                Executor& executor)
+      : StoredPartition(name_of(options), options.subpartitions, options.fixed_record_size),
+        filled_(std::move(filled)),
+        store_(std::move(store)),
+        executor_(executor) {}
+
+  std::optional<std::vector<uint32_t>> filled() const override { return filled_; }
+
+  std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t next_element,
+                                     std::function<void()> wake) const override {
+    PartitionReader::Options options;
+    options.subpartition = subpartition;
+    options.next_element = next_element;
+    options.fixed_record_size = fixed_record_size();
+    options.wake = std::move(wake);
+    auto reader = store_->read(key_of(name()), std::move(options));
+    if (!reader.ok()) return std::make_unique<LostSource>(reader.status());
+    return std::make_unique<FileSource>(*std::move(reader));
+  }
+
+  void later(std::function<void()> function) const override {
+    executor_.post("partition_lost", std::move(function));
+  }
+
+ private:
+  const std::optional<std::vector<uint32_t>> filled_;
+  const std::shared_ptr<PartitionStore> store_;
+  Executor& executor_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<StoredFiles>> StoredFiles::create(Context context) {
+  std::shared_ptr<StoredFiles> files(new StoredFiles(std::move(context)));
+  ASSIGN_OR_RETURN(files->store_,
+                   PartitionStore::create({files->context_.place, files->context_.read_bytes}));
+  return files;
+}
+
+uint64_t StoredFiles::least_bytes() { return region_claim().guaranteed_bytes; }
+
+Result<std::shared_ptr<ResultPartition>> StoredFiles::create_partition(
+    const ResultPartition::Options& options) {
+  const MemoryClaim claim = region_claim();
+  RETURN_IF_ERROR(context_.shares->reserve(options.job, claim));
+  BlockingPartition::Context context;
+  context.pool = context_.pool;
+  context.claim = claim;
+  context.shares = context_.shares;
+  context.place = store_->place_of(options.job);
+  context.file_name = PartitionStore::file_name(key_of(name_of(options)));
+  context.codec = context_.codec;
+  context.on_release = [shares = context_.shares, job = options.job, claim] {
+    shares->give_back(job, claim);
+  };
+  context.on_published = [files = shared_from_this(), options](
+                             const PublishedPartition& published,
+                             std::optional<std::vector<uint32_t>> filled) {
+    return files->publish(options, published, std::move(filled));
+  };
+  return std::shared_ptr<ResultPartition>(
+      std::make_shared<BlockingPartition>(options, std::move(context)));
+}
+
+Status StoredFiles::publish(const ResultPartition::Options& options,
+                            const PublishedPartition& published,
+                            std::optional<std::vector<uint32_t>> filled) {
+  RETURN_IF_ERROR(store_->publish(key_of(name_of(options)), published));
+  return context_.index->add_stored(std::make_shared<FilePartition>(
+      options, std::move(filled), store_, *context_.place.executor));
+}
+
+void StoredFiles::release(const StoredPartition::Name& name) {
+  (void)context_.index->remove_stored(name);
+  store_->release(key_of(name));
+}
+
+void StoredFiles::release_job(const JobId& job) {
+  context_.index->remove_all_stored(job);
+  store_->release_job(job);
+}
+
+}  // namespace freshet

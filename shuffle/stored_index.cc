@@ -1,0 +1,165 @@
+// The part of the DatasetIndex that is about stored partitions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/base/check.h"
+#include "shuffle/dataset_index.h"
+
+namespace freshet {
+
+bool DatasetIndex::reads(const ChannelReader& reader, const StoredPartition& partition) {
+  const AttachedProducers* range = reader.attachment().find(partition.name().producer);
+  return range != nullptr && range->attempt == partition.name().attempt &&
+         reader.attachment().subpartition < partition.subpartitions();
+}
+
+/// What is there for a reader that comes: ends go as ranges, so that who reads thousands of
+/// producers of which few have something for it costs little.
+void DatasetIndex::find_stored(const Dataset& dataset, const ChannelReader& reader,
+                               Afterwards* afterwards) {
+  const Attachment& wanted = reader.attachment();
+  if (dataset.stored.empty() && !wanted.stored) return;
+  ProducerSet with_something;
+  const auto add = [&](const std::shared_ptr<const StoredPartition>& stored) {
+    if (!reads(reader, *stored)) return;
+    const uint32_t producer = stored->name().producer;
+    with_something.add({producer, producer + 1});
+    afterwards->to_read.push_back(stored);
+  };
+  for (const auto& stored : dataset.everywhere) add(stored);
+  const auto filled = dataset.filled.find(wanted.subpartition);
+  if (filled != dataset.filled.end()) std::ranges::for_each(filled->second, add);
+  for (const AttachedProducers& range : wanted.producers) {
+    const auto complete = dataset.complete.find(range.attempt);
+    if (complete == dataset.complete.end()) {
+      if (wanted.stored) afterwards->missing.push_back(range.span);
+      continue;
+    }
+    for (const ProducerSpan& span : complete->second.common_with(range.span))
+      std::ranges::move(with_something.missing_in(span), std::back_inserter(afterwards->ended));
+    if (wanted.stored) {
+      std::ranges::move(complete->second.missing_in(range.span),
+                        std::back_inserter(afterwards->missing));
+    }
+  }
+}
+
+/// Without a lock: that takes locks of others.
+void DatasetIndex::read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
+                               const std::shared_ptr<ChannelReader>& reader,
+                               const StoredList& to_read) {
+  if (to_read.empty()) return;
+  std::vector<ReaderCall> calls;
+  PartitionList views;
+  for (const auto& stored : to_read) views.push_back(PartitionQueues::view(stored, reader, &calls));
+  {
+    MutexLock lock(dataset->mutex);
+    const auto at = dataset->readers.find(place);
+    if (at != dataset->readers.end()) {
+      std::ranges::copy(views, std::back_inserter(at->second.views));
+      views.clear();
+    }
+  }
+  for (const auto& view : views) view->close_view();  // It went meanwhile.
+  tell(calls);
+}
+
+Status DatasetIndex::add_stored(const std::shared_ptr<const StoredPartition>& stored) {
+  const StoredPartition::Name& name = stored->name();
+  const std::optional<std::vector<uint32_t>> filled = stored->filled();
+  std::vector<std::pair<Place, std::shared_ptr<ChannelReader>>> waiting, ended;
+  std::shared_ptr<Dataset> dataset;
+  while (true) {
+    dataset = find_or_make(Key{name.job, name.dataset});
+    MutexLock lock(dataset->mutex);
+    if (dataset->forgotten) continue;
+    if (!dataset->stored.emplace(ProducerAttempt(name.producer, name.attempt), stored).second) {
+      return already_exists(fmt::format("stored partition {} of dataset {}, attempt {}",
+                                        name.producer, name.dataset.value, name.attempt));
+    }
+    if (!filled) dataset->everywhere.push_back(stored);
+    if (filled) {
+      for (const uint32_t subpartition : *filled) dataset->filled[subpartition].push_back(stored);
+    }
+    dataset->complete[name.attempt].add({name.producer, name.producer + 1});
+    for (const auto& [place, attached] : dataset->readers) {
+      if (!reads(*attached.reader, *stored)) continue;
+      const bool has_some = !filled || std::ranges::binary_search(*filled, place.subpartition);
+      (has_some ? waiting : ended).emplace_back(place, attached.reader);
+    }
+    break;
+  }
+  for (const auto& [place, reader] : ended) reader->on_ended({name.producer, name.producer + 1});
+  for (const auto& [place, reader] : waiting) read_stored(dataset, place, reader, {stored});
+  return Status();
+}
+
+void DatasetIndex::erase_stored(Dataset& dataset, const ProducerAttempt& id,
+                                Afterwards* afterwards) {
+  const auto at = dataset.stored.find(id);
+  const std::shared_ptr<const StoredPartition> stored = std::move(at->second);
+  dataset.stored.erase(at);
+  std::erase(dataset.everywhere, stored);
+  for (const uint32_t subpartition : stored->filled().value_or(std::vector<uint32_t>())) {
+    StoredList& list = dataset.filled.at(subpartition);
+    std::erase(list, stored);
+    if (list.empty()) dataset.filled.erase(subpartition);
+  }
+  const auto complete = dataset.complete.find(id.second);
+  complete->second.remove({id.first, id.first + 1});
+  if (complete->second.empty()) dataset.complete.erase(complete);
+  for (auto& [place, attached] : dataset.readers) {
+    std::erase_if(attached.views, [&](const std::shared_ptr<PartitionQueues>& view) {
+      if (view->producer() != id.first || view->attempt() != id.second) return false;
+      afterwards->to_close.push_back(view);
+      return true;
+    });
+  }
+}
+
+bool DatasetIndex::remove_stored(const StoredPartition::Name& name) {
+  const Key key{name.job, name.dataset};
+  const std::shared_ptr<Dataset> dataset = find(key);
+  if (!dataset) return false;
+  Afterwards afterwards;
+  {
+    MutexLock lock(dataset->mutex);
+    const ProducerAttempt id(name.producer, name.attempt);
+    if (!dataset->stored.contains(id)) return false;
+    erase_stored(*dataset, id, &afterwards);
+  }
+  for (const auto& view : afterwards.to_close) view->lose_view(not_found("it was removed"));
+  for (const auto& view : afterwards.to_close) view->close_view();
+  forget_if_empty(key, dataset);
+  return true;
+}
+
+void DatasetIndex::remove_all_stored(const JobId& job, std::optional<DatasetId> only) {
+  std::vector<std::pair<Key, std::shared_ptr<Dataset>>> datasets;
+  {
+    MutexLock lock(mutex_);
+    for (auto at = datasets_.lower_bound(Key{job, DatasetId{}});
+         at != datasets_.end() && at->first.job == job; ++at) {
+      if (!only || at->first.dataset == *only) datasets.emplace_back(*at);
+    }
+  }
+  for (const auto& [key, dataset] : datasets) {
+    PartitionList views;
+    {
+      MutexLock lock(dataset->mutex);
+      dataset->stored.clear();
+      dataset->filled.clear();
+      dataset->everywhere.clear();
+      dataset->complete.clear();
+      for (auto& [place, attached] : dataset->readers)
+        std::ranges::move(std::exchange(attached.views, {}), std::back_inserter(views));
+    }
+    for (const auto& view : views) view->lose_view(not_found("it was removed"));
+    for (const auto& view : views) view->close_view();
+    forget_if_empty(key, dataset);
+  }
+}
+
+}  // namespace freshet
