@@ -5,11 +5,15 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "runtime/graph/pipelined_regions.h"
+
 namespace freshet {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kRegionsShown = 32;
 
 std::string escape_for_html(std::string_view text) {
   std::string escaped;
@@ -69,6 +73,64 @@ Json node_of(const JobGraph& graph, const JobVertex& vertex) {
   return node;
 }
 
+/// `0-3` or `7`, with commas.
+std::string ranges(const std::vector<uint32_t>& rising) {
+  std::string text;
+  for (size_t i = 0; i < rising.size();) {
+    size_t end = i + 1;
+    while (end < rising.size() && rising[end] == rising[end - 1] + 1) end++;
+    if (!text.empty()) text += ',';
+    text += std::to_string(rising[i]);
+    if (end - i > 1) text += '-' + std::to_string(rising[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+/// The members of one region, by vertex.
+Json members_of(const JobGraph& graph, const PipelinedRegions& regions, uint32_t region) {
+  Json members = Json::object();
+  uint32_t first = 0;
+  for (const JobVertex& vertex : graph.vertices) {
+    std::vector<uint32_t> subtasks;
+    for (uint32_t s = 0; s < vertex.parallelism; s++) {
+      if (regions.region_of(first + s) == region) subtasks.push_back(s);
+    }
+    first += vertex.parallelism;
+    if (!vertex.hidden && !subtasks.empty()) members[vertex_hex_id(vertex)] = ranges(subtasks);
+  }
+  return members;
+}
+
+Json regions_of(const JobGraph& graph) {
+  const PipelinedRegions regions(graph);
+  Json all = Json::array();
+  for (const LogicalRegion& logical : regions.logical_regions()) {
+    Json one;
+    one["vertices"] = Json::array();
+    for (const VertexId id : logical.vertices) {
+      const JobVertex& vertex = graph.vertices[id.value];
+      if (!vertex.hidden) one["vertices"].push_back(vertex_hex_id(vertex));
+    }
+    if (one["vertices"].empty()) continue;
+    one["count"] = logical.regions.size();
+    one["reasons"] = Json::array();
+    for (const RegionReason& reason : logical.reasons) {
+      const JobEdge& edge = graph.edges[reason.edge.value];
+      const bool shown = !graph.vertices[edge.producer.value].hidden &&
+                         !graph.vertices[edge.consumer.value].hidden;
+      if (shown) one["reasons"].push_back(escape_for_html(describe(reason, graph)));
+    }
+    if (regions.count() <= kRegionsShown) {
+      one["members"] = Json::array();
+      for (uint32_t r = logical.regions.begin; r < logical.regions.end; r++)
+        one["members"].push_back(members_of(graph, regions, r));
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string vertex_hex_id(const JobVertex& vertex) {
@@ -98,6 +160,7 @@ std::string json_plan(const JobGraph& graph, const std::string& job_id, const st
   for (const JobVertex& vertex : graph.vertices) {
     if (!vertex.hidden) plan["nodes"].push_back(node_of(graph, vertex));
   }
+  plan["regions"] = regions_of(graph);
   return plan.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

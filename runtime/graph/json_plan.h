@@ -22,6 +22,11 @@ std::string vertex_description(const JobVertex&);
 /// `optimizer_properties`. Descriptions are escaped for HTML, as Flink's are. Coordinators are not
 /// in it: users did not write them. Text that is not UTF-8 is replaced.
 ///
+/// Beside these `regions`: for each set of vertices that pipelined edges or cycles join its
+/// `vertices`, `reasons`, into how many regions (`count`) their subtasks fall that run at different
+/// times, and, of a job with at most 32 of them, the `members` of each, as ranges of subtasks by
+/// vertex.
+///
 /// `indent`: spaces per level; below 0 all is one line.
 std::string json_plan(const JobGraph&, const std::string& job_id, const std::string& job_name,
                       int indent = -1);

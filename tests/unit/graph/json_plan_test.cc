@@ -94,6 +94,30 @@ TEST(JsonPlanTest, CountsSeveralInputsAndSaysWhatBlocksAndWhatIsBatch) {
   EXPECT_THAT(inputs, ElementsAre("0 REBALANCE blocking", "1 BROADCAST pipelined_bounded"));
 }
 
+TEST(JsonPlanTest, ShowsRegionsAndWhyTheyAreOne) {
+  JobGraph graph = word_count();
+  const std::string source = vertex_hex_id(graph.vertices[1]);
+  const std::string count = vertex_hex_id(graph.vertices[2]);
+  json regions = json::parse(json_plan(graph, kJob, "word count"))["regions"];
+  EXPECT_EQ(regions, json::array({{{"vertices", {source, count}},
+                                   {"count", 1},
+                                   {"reasons",
+                                    {"pipelined edge 'text &lt;files&gt; -&gt; words' -&gt; "
+                                     "'count -&gt; files'"}},
+                                   {"members", {{{source, "0-3"}, {count, "0-3"}}}}}}));
+  for (JobEdge& edge : graph.edges) {
+    if (edge.partitioning == Partitioning::kHash) edge.exchange = Exchange::kBlocking;
+  }
+  regions = json::parse(json_plan(graph, kJob, "word count"))["regions"];
+  ASSERT_EQ(regions.size(), 2u);
+  EXPECT_EQ(regions[1]["vertices"], json::array({count}));
+  EXPECT_EQ(regions[1]["count"], 4);
+  EXPECT_EQ(regions[1]["members"],
+            json::array({{{count, "0"}}, {{count, "1"}}, {{count, "2"}}, {{count, "3"}}}));
+  graph.vertices[2].parallelism = 100;
+  EXPECT_FALSE(json::parse(json_plan(graph, kJob, "word count"))["regions"][1].contains("members"));
+}
+
 TEST(JsonPlanTest, IsJsonWhateverTheNamesAre) {
   JobGraph graph = word_count();
   graph.vertices.front().operators.front().name = "\xff\"\\\n\x01<";
