@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 namespace freshet {
@@ -17,11 +18,7 @@ constexpr size_t kPiecesMax = 50'000;
 class DeploymentBuilder {
  public:
   DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check)
-      : graph_(graph),
-        job_(job),
-        check_(check),
-        groups_(graph.group_count()),
-        places_(graph.group_count()) {}
+      : graph_(graph), job_(job), check_(check) {}
 
   std::vector<DeployTasks> build(const std::vector<uint32_t>& executions) {
     std::map<TaskManagerId, size_t> number_of;
@@ -37,6 +34,12 @@ class DeploymentBuilder {
   }
 
  private:
+  struct Placed {
+    std::shared_ptr<const GateGroup> group;
+    uint32_t message = 0;  // In which it is last, numbered from 1.
+    uint32_t place = 0;    // In that.
+  };
+
   void add_messages(TaskManagerId to, const std::vector<uint32_t>& tasks) {
     begin_message(to);
     for (const uint32_t index : tasks) {
@@ -63,15 +66,15 @@ class DeploymentBuilder {
   }
 
   uint32_t place_in(DeployTasks& message, uint32_t group) {
-    auto& [number, place] = places_[group];
-    if (number != message_number_) {
-      if (groups_[group] == nullptr) groups_[group] = locate(graph_.group(group));
-      number = message_number_;
-      place = static_cast<uint32_t>(message.groups.size());
-      message.groups.push_back(groups_[group]);
-      pieces_ += groups_[group]->task_managers.size() + groups_[group]->producers.size();
+    Placed& placed = groups_[group];
+    if (placed.message != message_number_) {
+      if (placed.group == nullptr) placed.group = locate(graph_.group(group));
+      placed.message = message_number_;
+      placed.place = static_cast<uint32_t>(message.groups.size());
+      message.groups.push_back(placed.group);
+      pieces_ += placed.group->task_managers.size() + placed.group->producers.size();
     }
-    return place;
+    return placed.place;
   }
 
   std::shared_ptr<const GateGroup> locate(const ConsumedPartitionGroup& group) const {
@@ -100,8 +103,8 @@ class DeploymentBuilder {
   const ExecutionGraph& graph_;
   const JobId job_;
   const bool check_;
-  std::vector<std::shared_ptr<const GateGroup>> groups_;  // By index of the group, once needed.
-  std::vector<std::pair<uint32_t, uint32_t>> places_;     // Message number, place in that message.
+  // Those that are needed; looked up only.
+  std::unordered_map<uint32_t, Placed> groups_;
   std::vector<DeployTasks> messages_;
   uint32_t message_number_ = 0;
   size_t pieces_ = 0;  // Of the last message.

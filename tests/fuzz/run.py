@@ -3,7 +3,7 @@
 
     tests/fuzz/run.py [--seconds N] [--jobs N] [--found DIRECTORY] [--corpus DIRECTORY] [TARGET...]
 
-Each target runs for N seconds (15, or the environment variable FRESHET_FUZZ_SECONDS). One line per target; code 1 when one of them
+Each target runs for N seconds (60, or the environment variable FRESHET_FUZZ_SECONDS). One line per target; code 1 when one of them
 failed. New inputs and those that fail are kept in DIRECTORY/<target>/{corpus,failed} (build/fuzz/found); the kept corpora are only
 read. `--keep` makes each corpus anew: the smallest set of files, of old and new ones, that covers as much.
 """
@@ -133,7 +133,7 @@ def keep(options, target):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("FRESHET_FUZZ_SECONDS", "15")))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("FRESHET_FUZZ_SECONDS", "60")))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/fuzz/bin")
     parser.add_argument("--corpus", type=pathlib.Path, default=HERE / "corpus")
