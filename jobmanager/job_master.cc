@@ -181,6 +181,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
     case TaskState::kFinished:
       if (canceling) {  // It had been told to finish before.
         graph_.move(index, TaskState::kCanceled);
+        release_outputs({index}, commands);
         advance(now, commands);
       } else if (is_finishing(index)) {
         on_finished(now, index, commands);

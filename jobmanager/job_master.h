@@ -162,7 +162,7 @@ class JobMaster {
   void move_to_finished(uint32_t index);
   /// What all have read.
   void release_partitions(JobCommands&);
-  /// What ended attempts made that run again.
+  /// What attempts made that have ended and are to run again.
   void release_outputs(const std::vector<uint32_t>& executions, JobCommands&);
 
   /// What a TaskManager that is gone had.

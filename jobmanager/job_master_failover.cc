@@ -55,7 +55,7 @@ void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration 
 }
 
 void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) {
-  std::vector<uint32_t> executions;
+  std::vector<uint32_t> executions, finished;
   for (const uint32_t region : plan.regions) {
     finishing_.erase(region);
     for (const uint32_t index : graph_.regions().members(region)) {
@@ -63,11 +63,13 @@ void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) 
       graph_.lose_output(index);  // Nobody begins to read what will be made again.
       pending_restart_->versions.push_back({index, graph_.at(index).version});
       executions.push_back(index);
+      // Of others it is their TaskManager that does it.
+      if (graph_.at(index).state == TaskState::kFinished) finished.push_back(index);
     }
   }
   std::sort(executions.begin(), executions.end());
   cancel_live(executions, commands);
-  release_outputs(executions, commands);
+  release_outputs(finished, commands);
 }
 
 void JobMaster::cancel_all(JobCommands& commands) {

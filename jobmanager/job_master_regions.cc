@@ -156,7 +156,6 @@ void JobMaster::release_partitions(JobCommands& commands) {
 void JobMaster::release_outputs(const std::vector<uint32_t>& executions, JobCommands& commands) {
   Releases releases;
   for (const uint32_t index : executions) {
-    if (graph_.at(index).state != TaskState::kFinished) continue;  // Its TaskManager does it.
     const SubtaskId subtask = graph_.subtask_at(index);
     for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
       if (graph_.is_blocking(dataset)) add_release(graph_, dataset, subtask.index, &releases);
