@@ -17,8 +17,8 @@ constexpr size_t kPiecesMax = 50'000;
 
 class DeploymentBuilder {
  public:
-  DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check)
-      : graph_(graph), job_(job), check_(check) {}
+  DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check, LocatedGroups* located)
+      : graph_(graph), job_(job), check_(check), located_(*located) {}
 
   std::vector<DeployTasks> build(const std::vector<uint32_t>& executions) {
     std::map<TaskManagerId, size_t> number_of;
@@ -68,13 +68,21 @@ class DeploymentBuilder {
   uint32_t place_in(DeployTasks& message, uint32_t group) {
     Placed& placed = groups_[group];
     if (placed.message != message_number_) {
-      if (placed.group == nullptr) placed.group = locate(graph_.group(group));
+      if (placed.group == nullptr) placed.group = find_or_locate(group);
       placed.message = message_number_;
       placed.place = static_cast<uint32_t>(message.groups.size());
       message.groups.push_back(placed.group);
       pieces_ += placed.group->task_managers.size() + placed.group->producers.size();
     }
     return placed.place;
+  }
+
+  std::shared_ptr<const GateGroup> find_or_locate(uint32_t index) {
+    const auto known = located_.find(index);
+    if (known != located_.end()) return known->second;
+    auto located = locate(graph_.group(index));
+    if (located->stored) located_.emplace(index, located);
+    return located;
   }
 
   std::shared_ptr<const GateGroup> locate(const ConsumedPartitionGroup& group) const {
@@ -103,6 +111,7 @@ class DeploymentBuilder {
   const ExecutionGraph& graph_;
   const JobId job_;
   const bool check_;
+  LocatedGroups& located_;
   // Those that are needed; looked up only.
   std::unordered_map<uint32_t, Placed> groups_;
   std::vector<DeployTasks> messages_;
@@ -113,8 +122,9 @@ class DeploymentBuilder {
 }  // namespace
 
 std::vector<DeployTasks> build_deployment(const ExecutionGraph& graph, JobId job, bool check,
-                                          const std::vector<uint32_t>& executions) {
-  return DeploymentBuilder(graph, job, check).build(executions);
+                                          const std::vector<uint32_t>& executions,
+                                          LocatedGroups* located) {
+  return DeploymentBuilder(graph, job, check, located).build(executions);
 }
 
 }  // namespace freshet

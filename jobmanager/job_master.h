@@ -9,6 +9,7 @@
 
 #include "jobmanager/commit_ledger.h"
 #include "jobmanager/crash_limit.h"
+#include "jobmanager/deployment.h"
 #include "jobmanager/execution_graph.h"
 #include "jobmanager/failover.h"
 #include "jobmanager/job_commands.h"
@@ -219,6 +220,7 @@ class JobMaster {
   std::map<TaskManagerId, TaskManagerInfo> known_;           // The same ones.
   std::map<TaskManagerId, std::vector<uint32_t>> deployed_;  // Of the present attempts.
 
+  LocatedGroups located_;
   std::optional<PendingRestart> pending_restart_;
   std::vector<PendingLoss> losses_;  // In the order of their times, at most one per consumer.
   std::map<uint32_t, std::vector<JobCommittable>> committables_;  // By execution.

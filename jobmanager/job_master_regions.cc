@@ -54,7 +54,7 @@ void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,
   // What it runs on must not be taken back for want of more.
   const bool lacks_some = schedule_.slots().held_count() < schedule_.slots_needed();
   if (was_idle && lacks_some) commands.push_back(slots_required());
-  for (auto& message : build_deployment(graph_, id(), !deployed_once_, executions)) {
+  for (auto& message : build_deployment(graph_, id(), !deployed_once_, executions, &located_)) {
     LOG_INFO("tasks_deployed", {{"job", id()},
                                 {"task_manager", message.to},
                                 {"attempt", message.tasks.front().attempt.attempt},

@@ -41,7 +41,8 @@ std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism,
   }
   std::vector<uint32_t> all(graph.task_count());
   std::iota(all.begin(), all.end(), 0u);
-  return build_deployment(graph, JobId{0, 1}, true, all);
+  LocatedGroups located;
+  return build_deployment(graph, JobId{0, 1}, true, all, &located);
 }
 
 class DeploymentEncoderTest : public testing::Test {

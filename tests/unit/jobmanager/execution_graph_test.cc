@@ -80,7 +80,8 @@ uint64_t size_of_deployment(uint32_t parallelism, Partitioning partitioning) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
   uint64_t size = graph.build_steps() + graph.group_count();
-  for (const auto& message : build_deployment(graph, JobId{}, true, all_of(graph))) {
+  LocatedGroups located;
+  for (const auto& message : build_deployment(graph, JobId{}, true, all_of(graph), &located)) {
     size += message.tasks.size();
     for (const auto& task : message.tasks) size += task.groups.size();
     size += message.groups.size();
@@ -102,13 +103,36 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     graph.assign(i, AllocationId{1}, TaskManagerId{graph.subtask_at(i).index / 100}, 0);
   }
-  const auto messages = build_deployment(graph, JobId{}, true, all_of(graph));
+  LocatedGroups located;
+  const auto messages = build_deployment(graph, JobId{}, true, all_of(graph), &located);
   ASSERT_EQ(messages.size(), 100u);
   for (const auto& message : messages) {
     ASSERT_EQ(message.groups.size(), 1u);
     EXPECT_EQ(message.groups[0], messages[0].groups[0]);  // The very same object.
   }
   EXPECT_EQ(messages[0].groups[0]->producers.size(), 100u);
+}
+
+/// Regions of one stage are deployed one by one; what they read is found once for all of them.
+TEST(ExecutionGraphTest, WhatEndedProducersMadeIsLocatedOnce) {
+  JobGraph job = two_vertices(4, 3);
+  job.edges[0].exchange = Exchange::kBlocking;
+  ExecutionGraph graph(std::move(job));
+  LocatedGroups located;
+  const auto group_of = [&](uint32_t consumer) {
+    const auto messages = build_deployment(graph, JobId{}, true, {consumer}, &located);
+    return messages.at(0).groups.at(0);
+  };
+  EXPECT_FALSE(group_of(4)->stored);
+  EXPECT_TRUE(located.empty());
+  for (uint32_t i = 0; i < 4; i++) {
+    for (const TaskState state :
+         {TaskState::kScheduled, TaskState::kDeploying, TaskState::kInitializing,
+          TaskState::kRunning, TaskState::kEndOfData})
+      graph.move(i, state);
+  }
+  EXPECT_TRUE(group_of(4)->stored);
+  EXPECT_EQ(group_of(4), group_of(6));  // The very same object.
 }
 
 TEST(ExecutionGraphTest, CountsAloneLeaveGaugesAsTheyAre) {
