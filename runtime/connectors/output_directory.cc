@@ -236,11 +236,11 @@ Result<bool> OutputDirectory::make_collection(uint32_t index, uint32_t count) {
   ASSIGN_OR_RETURN(const bool there, is_there(collection()));
   if (there) return false;
   const std::string claim = fmt::format("{}{}-parts-{}", beside("claim"), job_, index);
-  RETURN_IF_ERROR(files_.create_directories(claim));
-  RETURN_IF_ERROR(
-      files_.write_atomically(fmt::format("{}/{}", claim, kParts), std::to_string(count)));
-  const Status made = files_.rename(claim, collection());
-  (void)files_.remove_all(claim);
+  Status made = files_.create_directories(claim);
+  if (made.ok())
+    made = files_.write_atomically(fmt::format("{}/{}", claim, kParts), std::to_string(count));
+  if (made.ok()) made = files_.rename(claim, collection());
+  (void)files_.remove_all(claim);  // Whatever became of it.
   if (made.ok()) return true;
   ASSIGN_OR_RETURN(const bool by_another, is_there(collection()));
   if (by_another) return false;

@@ -27,6 +27,7 @@ class ProcessFiles final : public FileSystem {
   ProcessFiles(FileSystem& files, int at) : ProcessFiles(files, at, [this] { dead_ = true; }) {}
 
   bool reached() const { return operations_ >= at_; }
+  void fail_once() { fails_once_ = true; }
   void let_renames_fail() { renames_fail_ = true; }
 
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
@@ -80,7 +81,8 @@ class ProcessFiles final : public FileSystem {
 
  private:
   Status next() {
-    if (++operations_ == at_) happens_();
+    if (++operations_ == at_ && fails_once_) return resource_exhausted("the disk is full");
+    if (operations_ == at_) happens_();
     return dead_ ? aborted("the process is dead") : Status();
   }
 
@@ -90,6 +92,7 @@ class ProcessFiles final : public FileSystem {
   int operations_ = 0;
   bool dead_ = false;
   bool renames_fail_ = false;
+  bool fails_once_ = false;
 };
 
 /// A job whose attempt 1 is to be published, and whose attempt 0 left something.
@@ -171,6 +174,20 @@ class OutputDirectoryTest : public testing::Test {
 TEST_F(OutputDirectoryTest, IsPublishedByAnotherWhenTheFirstDies) {
   at_each_operation([this](int at) {
     ProcessFiles first(files(), at);
+    commit(first);
+    expect_whole_or_nothing();
+    commit(files());
+    EXPECT_EQ(visible(), kResult);
+    expect_nothing_hidden();
+    return first.reached();
+  });
+}
+
+/// Nobody dies, so nobody cleans up; it is tried again.
+TEST_F(OutputDirectoryTest, LeavesNothingOfAnOperationThatFailed) {
+  at_each_operation([this](int at) {
+    ProcessFiles first(files(), at);
+    first.fail_once();
     commit(first);
     expect_whole_or_nothing();
     commit(files());
