@@ -121,7 +121,8 @@ StepResult StreamTask::work() {
     return is_terminal(state_) ? StepResult::kFinished : StepResult::kWorked;
   }
   if (state_ == TaskState::kEndOfData) return StepResult::kIdle;
-  decisions_->tick();
+  // Who only waits for the disk decides nothing, however often it looks.
+  if (phase_ != Phase::kDrain || gates_open_ != 0) decisions_->tick();
   StepResult result = StepResult::kWorked;
   for (uint32_t done = 0; done < kElementsPerStep;) {
     std::optional<Decision> decision;
