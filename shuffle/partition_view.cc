@@ -58,11 +58,10 @@ void PartitionQueues::note_source_ready() {
   std::vector<ReaderCall> calls;
   {
     MutexLock lock(mutex_);
-    channels_.for_each([&](uint32_t, Channel& channel) {
-      if (channel.reader)
-        calls.push_back(
-            {ReaderCall::Kind::kReady, channel.reader, this, &channel, {}, shared_from_this()});
-    });
+    Channel* const channel = channels_.find(0);
+    if (channel->reader)
+      calls.push_back(
+          {ReaderCall::Kind::kReady, channel->reader, this, channel, {}, shared_from_this()});
   }
   tell(calls);
 }
@@ -72,9 +71,8 @@ void PartitionQueues::lose_view(const Status& cause) {
   std::vector<Buffer> dropped;
   {
     MutexLock lock(mutex_);
-    channels_.for_each([&](uint32_t, Channel& channel) {
-      if (channel.reader) lose_reader(&channel, cause, &calls, &dropped);
-    });
+    Channel* const channel = channels_.find(0);
+    if (channel->reader) lose_reader(channel, cause, &calls, &dropped);
   }
   tell(calls);
 }

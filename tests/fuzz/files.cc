@@ -252,7 +252,7 @@ Seeds files_seeds() {
   log.append({DecisionKind::kExternal, 0, 0, 0, "answer"});
   Encoder file, collected;
   file.write_string("/out");
-  for (const uint64_t number : {1, 2, 0, 0}) file.write_varint(number);
+  for (const uint64_t number : {1, 2, 0, 0, 1}) file.write_varint(number);
   collected.write_varint(1);
   collected.write_varint(0);
   Encoder found;
