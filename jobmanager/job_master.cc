@@ -251,9 +251,14 @@ void JobMaster::fail_for_losses(TimePoint now, JobCommands& commands) {
 
 std::vector<uint32_t> JobMaster::lose_outputs(const ChannelsLostReport& report) {
   std::vector<uint32_t> lost;
-  if (!report.output_gone() || !graph_.is_blocking(report.dataset)) return lost;
-  const VertexId producer = graph_.job_graph().edges[report.dataset.value].producer;
-  for (uint32_t p = report.producers.begin; p < report.producers.end; p++) {
+  const JobGraph& graph = graph_.job_graph();
+  // It came in a message, which may name what the job does not have.
+  if (!report.output_gone() || report.dataset.value >= graph.edges.size()) return lost;
+  const JobEdge& edge = graph.edges[report.dataset.value];
+  if (!graph_.is_blocking(edge.id) || edge.consumer != report.consumer.subtask.vertex) return lost;
+  const VertexId producer = edge.producer;
+  const uint32_t end = std::min(report.producers.end, graph.vertices[producer.value].parallelism);
+  for (uint32_t p = report.producers.begin; p < end; p++) {
     const uint32_t index = graph_.index_of({producer, p});
     graph_.lose_output(index);
     if (graph_.at(index).output_lost) lost.push_back(index);

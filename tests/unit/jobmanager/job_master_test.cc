@@ -475,5 +475,38 @@ TEST(JobMasterTest, HasOneTaskFailThatRuns) {
               ElementsAre(HasSubstr("sink (1/2) is CANCELING, and the job RESTARTING")));
 }
 
+const std::vector<std::string> kSinksRun = {"register 1",
+                                            "start",
+                                            "slots 1:0 1:1",
+                                            "all RUNNING",
+                                            "state 0/0#0 END_OF_DATA",
+                                            "state 0/1#0 END_OF_DATA",
+                                            "state 0/0#0 FINISHED",
+                                            "state 0/1#0 FINISHED",
+                                            "state 1/0#0 RUNNING",
+                                            "state 1/1#0 RUNNING"};
+
+TEST(JobMasterBatchTest, MakesAgainWhatAConsumerDoesNotFind) {
+  JobScript script(two_stages());
+  script.run_all(kSinksRun);
+  script.run("not_found 1/0#0 0 1 2");
+  EXPECT_EQ(script.job().state(), JobState::kRestarting);
+  EXPECT_FALSE(script.job().graph().at(0).output_lost);
+  EXPECT_TRUE(script.job().graph().at(1).output_lost);
+  EXPECT_EQ(script.job().graph().at(3).state, TaskState::kCanceling);  // It reads that, too.
+}
+
+/// No message may bring the JobManager down.
+TEST(JobMasterBatchTest, WhatAConsumerNamesThatDoesNotExistIsNotLost) {
+  for (const std::string named : {"0 0 4000000000", "0 7 9", "77 0 1", "4294967295 0 1", "0 2 1"}) {
+    JobScript script(two_stages());
+    script.run_all(kSinksRun);
+    for (const std::string& line : script.run("not_found 1/0#0 " + named))
+      EXPECT_NE(line[0], '!') << named << ": " << line;
+    EXPECT_EQ(script.job().state(),
+              JobState::kRestarting);  // The consumer has failed all the same.
+  }
+}
+
 }  // namespace
 }  // namespace freshet

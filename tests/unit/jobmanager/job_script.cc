@@ -119,6 +119,16 @@ JobCommands JobScript::dispatch(std::istringstream& words, const std::string& ve
     report.cause = verb == "channels_lost" ? unavailable("reset by peer") : data_loss("wrong hash");
     return job_->on_channels_lost(now_, place_of(report.consumer), report);
   }
+  if (verb == "not_found") {
+    std::optional<TaskManagerId> from;
+    ChannelsLostReport report;
+    std::string consumer;
+    words >> consumer >> report.dataset.value >> report.producers.begin >> report.producers.end;
+    report.consumer = attempt(consumer, from);
+    report.producer_task_manager = TaskManagerId{1};
+    report.cause = not_found("a file");
+    return job_->on_channels_lost(now_, place_of(report.consumer), report);
+  }
   if (verb == "commit_done" && words >> id) {
     uint64_t commit = 0;
     std::string outcome;

@@ -17,6 +17,7 @@ namespace freshet {
 ///
 ///   register 1                 lose 1                     slots 1:0 2:0 (all that the job has;
 ///   `cluster=9` besides) state 0/1#0 RUNNING        all RUNNING                state 1/0#0
+///   not_found 1/0#0 0 1 3 (dataset, producers)
 ///   END_OF_DATA a b (committables) fail 0/1#0 message         refuse 0/1#0 message (kUnavailable;
 ///   kInvalidArgument) hosted 1 0/0#0 1/0#0       channels_lost 1/0#0        commit_done 1 7
 ///   ok|error wait 100 (milliseconds)    cancel                     start
