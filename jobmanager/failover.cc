@@ -12,7 +12,8 @@ class Planner {
       : graph_(graph),
         planned_(graph.regions().count(), false),
         read_(graph.group_count(), false),
-        given_(graph.group_count(), false) {}
+        given_(graph.group_count(), false),
+        wanted_(graph.group_count(), kUnknown) {}
 
   void add(uint32_t region) {
     if (planned_[region]) return;
@@ -81,27 +82,25 @@ class Planner {
   bool is_wanted(uint32_t g) {
     const ConsumerVertexGroup& consumers = graph_.consumers_of_group(g);
     if (!graph_.is_blocking(graph_.group(g).dataset)) return false;
-    auto& known = wanted_;
-    if (known.empty()) known.resize(graph_.group_count(), kUnknown);
-    if (known[g] != kUnknown) return known[g] == kYes;
-    known[g] = kNo;
+    if (wanted_[g] != kUnknown) return wanted_[g] == kYes;
+    wanted_[g] = kNo;
     for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
       plan_.steps++;
       const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
       if (graph_.unended(region) == 0) continue;
-      known[g] = kYes;
+      wanted_[g] = kYes;
       break;
     }
-    return known[g] == kYes;
+    return wanted_[g] == kYes;
   }
 
   enum Wanted : uint8_t { kUnknown, kNo, kYes };
 
   const ExecutionGraph& graph_;
-  std::vector<bool> planned_;  // By region.
-  std::vector<bool> read_;     // By group: its producers were visited.
-  std::vector<bool> given_;    // By group: its consumers were.
-  std::vector<Wanted> wanted_;
+  std::vector<bool> planned_;   // By region.
+  std::vector<bool> read_;      // By group: its producers were visited.
+  std::vector<bool> given_;     // By group: its consumers were.
+  std::vector<Wanted> wanted_;  // By group.
   FailoverPlan plan_;
 };
 

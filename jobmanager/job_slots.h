@@ -35,7 +35,6 @@ class JobSlots {
   void take_place(uint32_t place);
   /// Gives one taking of the place back.
   void give_back(uint32_t place);
-  bool any_taken() const { return taken_ != 0; }
 
  private:
   void put(uint32_t place, const Slot&);

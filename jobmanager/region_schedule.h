@@ -43,7 +43,7 @@ class RegionSchedule {
   /// again when their inputs are complete.
   void stop_region(uint32_t region, bool again);
 
-  bool started(uint32_t region) const { return !places_[region].empty(); }
+  /// A region that has ended makes room for another one.
   bool frees_slots() const { return batch_; }
 
  private:
@@ -69,7 +69,7 @@ class RegionSchedule {
   std::string slots_text_;
   JobSlots slots_;
   std::set<uint32_t> ready_;                   // Regions that wait for nothing but slots.
-  std::vector<std::vector<uint32_t>> places_;  // Of the slots that a started region has taken.
+  std::vector<std::vector<uint32_t>> places_;  // Of the slots that each region has taken.
 };
 
 }  // namespace freshet

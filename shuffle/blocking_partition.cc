@@ -198,10 +198,6 @@ bool BlockingPartition::handed_over() {
   return handed_over_;
 }
 
-std::optional<uint64_t> BlockingPartition::content_hash() const {
-  return handed_over_ ? std::optional(footer().hash) : std::nullopt;
-}
-
 std::optional<std::vector<uint32_t>> BlockingPartition::filled() const {
   if (to_all_ || untouched_.elements != 0) return std::nullopt;
   std::vector<uint32_t> filled;

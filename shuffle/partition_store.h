@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <deque>
 #include <map>
 #include <memory>
@@ -12,17 +11,12 @@
 #include "shuffle/blocking_partition.h"
 #include "shuffle/file_elevator.h"
 #include "shuffle/read_pool.h"
+#include "shuffle/stored_partition.h"
 
 namespace freshet {
 
 /// One attempt's partition.
-struct PartitionKey {
-  JobId job;
-  DatasetId dataset;
-  uint32_t producer = 0;
-  AttemptNumber attempt = 0;
-  auto operator<=>(const PartitionKey&) const = default;
-};
+using PartitionKey = StoredPartition::Name;
 
 /// The partition files of one process: where they are written, which are published, who reads them.
 /// They are read as often as anybody likes until they are released; two attempts of one producer do

@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -129,9 +128,6 @@ class ResultPartition : public RecordOutput {
   /// After end_of_data(): consumers can have all of it, whatever becomes of the task. Until then
   /// the task stays, and is told by `wake`.
   virtual bool handed_over() { return !spilled(); }
-  /// Of all that consumers get, once it is handed over: equal for equal data, however it was cut.
-  /// Nullopt when nobody can say.
-  virtual std::optional<uint64_t> content_hash() const { return std::nullopt; }
 
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;

@@ -20,10 +20,6 @@ MemoryClaim region_claim() {
   return claim;
 }
 
-PartitionKey key_of(const StoredPartition::Name& name) {
-  return {name.job, name.dataset, name.producer, name.attempt};
-}
-
 StoredPartition::Name name_of(const ResultPartition::Options& options) {
   return {options.job, options.dataset, options.producer, options.attempt};
 }
@@ -74,7 +70,7 @@ class FilePartition final : public StoredPartition {
     options.next_element = next_element;
     options.fixed_record_size = fixed_record_size();
     options.wake = std::move(wake);
-    auto reader = store_->read(key_of(name()), std::move(options));
+    auto reader = store_->read(name(), std::move(options));
     if (!reader.ok()) return std::make_unique<LostSource>(reader.status());
     return std::make_unique<FileSource>(*std::move(reader));
   }
@@ -109,7 +105,7 @@ Result<std::shared_ptr<ResultPartition>> StoredFiles::create_partition(
   context.claim = claim;
   context.shares = context_.shares;
   context.place = store_->place_of(options.job);
-  context.file_name = PartitionStore::file_name(key_of(name_of(options)));
+  context.file_name = PartitionStore::file_name(name_of(options));
   context.codec = context_.codec;
   context.on_release = [shares = context_.shares, job = options.job, claim] {
     shares->give_back(job, claim);
@@ -126,14 +122,14 @@ Result<std::shared_ptr<ResultPartition>> StoredFiles::create_partition(
 Status StoredFiles::publish(const ResultPartition::Options& options,
                             const PublishedPartition& published,
                             std::optional<std::vector<uint32_t>> filled) {
-  RETURN_IF_ERROR(store_->publish(key_of(name_of(options)), published));
+  RETURN_IF_ERROR(store_->publish(name_of(options), published));
   return context_.index->add_stored(std::make_shared<FilePartition>(
       options, std::move(filled), store_, *context_.place.executor));
 }
 
 void StoredFiles::release(const StoredPartition::Name& name) {
   (void)context_.index->remove_stored(name);
-  store_->release(key_of(name));
+  store_->release(name);
 }
 
 void StoredFiles::release_job(const JobId& job) {

@@ -3,37 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/random.h"
 #include "runtime/base/thread_executor.h"
 #include "shuffle/blocking_partition.h"
 #include "shuffle/partition_store.h"
+#include "tests/unit/shuffle/bell.h"
 
 namespace freshet {
 namespace {
-
-/// What a task waits with.
-class Bell {
- public:
-  void ring() {
-    std::lock_guard lock(mutex_);
-    rung_ = true;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return rung_; });
-    rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool rung_ = false;
-};
 
 class BlockingThreadsTest : public ::testing::Test {
  protected:

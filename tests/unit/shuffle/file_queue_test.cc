@@ -4,38 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/random.h"
 #include "runtime/base/thread_executor.h"
+#include "tests/unit/shuffle/bell.h"
 
 namespace freshet {
 namespace {
 
 using testing::IsEmpty;
-
-/// What a task waits with.
-class Bell {
- public:
-  void ring() {
-    std::lock_guard lock(mutex_);
-    rung_ = true;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return rung_; });
-    rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool rung_ = false;
-};
 
 /// A queue whose disk is a thread, and the numbers that go through it.
 class FileQueueTest : public ::testing::Test {
