@@ -198,6 +198,11 @@ bool BlockingPartition::handed_over() {
   return handed_over_;
 }
 
+std::optional<uint64_t> BlockingPartition::stored_hash() const {
+  if (!handed_over_) return std::nullopt;
+  return footer().hash;
+}
+
 std::optional<std::vector<uint32_t>> BlockingPartition::filled() const {
   if (to_all_ || untouched_.elements != 0) return std::nullopt;
   std::vector<uint32_t> filled;

@@ -69,6 +69,7 @@ class BlockingPartition final : public ResultPartition {
   bool wants_flush() const override { return false; }
   void end_of_data() override;
   bool handed_over() override;
+  std::optional<uint64_t> stored_hash() const override;
   std::vector<ChannelPosition> positions() const override;
   uint64_t records_written() const override { return footer().elements * copies(); }
   uint64_t bytes_written() const override { return footer().bytes * copies(); }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -128,6 +129,11 @@ class ResultPartition : public RecordOutput {
   /// After end_of_data(): consumers can have all of it, whatever becomes of the task. Until then
   /// the task stays, and is told by `wake`.
   virtual bool handed_over() { return !spilled(); }
+
+  /// Once handed_over() is true: of all that consumers get, if they read it when it is complete.
+  /// Equal for two partitions when each consumer gets the same elements in the same order, however
+  /// long writing took, and however much memory there was.
+  virtual std::optional<uint64_t> stored_hash() const { return std::nullopt; }
 
   /// Positions of all channels that exist or did not begin with element 0, by subpartition.
   virtual std::vector<ChannelPosition> positions() const = 0;

@@ -475,6 +475,11 @@ void TaskExecutor::Impl::send_state(const TaskStateChange& change) {
     committable->set_operator_id(one.operator_id.value);
     committable->set_payload(one.payload);
   }
+  for (const StoredOutput& one : change.stored) {
+    proto::StoredOutput* stored = message->add_stored();
+    stored->set_dataset(one.dataset.value);
+    stored->set_hash(one.hash);
+  }
   to_proto(change.attempt, numbers_of(change.progress), message->mutable_progress());
   link_->send(envelope);
 }

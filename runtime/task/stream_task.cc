@@ -58,6 +58,7 @@ void StreamTask::connect(std::vector<std::shared_ptr<InputGate>> gates,
   for (size_t i = 0; i < partitions.size(); i++) {
     const JobEdge& edge = graph.edges[outputs[i].value];
     Output output;
+    output.dataset = outputs[i];
     output.partition = std::move(partitions[i]);
     output.timeout_ms = edge.buffer_timeout_ms;
     // What enumerators and readers say to each other is little and waited for.
@@ -438,6 +439,10 @@ void StreamTask::reach_end_of_data() {
   end_code();
   TaskStateChange change;
   change.committables = std::move(committables_);
+  for (const Output& output : outputs_) {
+    if (const auto hash = output.partition->stored_hash())
+      change.stored.push_back({output.dataset, *hash});
+  }
   move_to(TaskState::kEndOfData, std::move(change));
 }
 

@@ -118,6 +118,7 @@ class StreamTask final : public RunnableTask {
     uint32_t producers = 0;
   };
   struct Output {
+    DatasetId dataset;
     std::shared_ptr<ResultPartition> partition;
     std::shared_ptr<const EdgeType> type;
     std::unique_ptr<RecordWriter> writer;

@@ -36,6 +36,13 @@ struct TaskLoad {
   bool back_pressured = false;
 };
 
+/// What a task has stored for the consumers of one output: ResultPartition::stored_hash().
+struct StoredOutput {
+  DatasetId dataset;
+  uint64_t hash = 0;
+  bool operator==(const StoredOutput&) const = default;
+};
+
 /// What a task says of itself when its state changes.
 struct TaskStateChange {
   AttemptId attempt;
@@ -43,6 +50,7 @@ struct TaskStateChange {
   Status cause;                                // Of kFailed.
   std::string operator_name;                   // Of kFailed, when user code threw.
   std::vector<CommittableBytes> committables;  // Of kEndOfData.
+  std::vector<StoredOutput> stored;            // Of kEndOfData: of blocking outputs.
   TaskProgress progress;
 };
 

@@ -87,6 +87,7 @@ class RecordingPartition final : public ResultPartition {
   bool wants_flush() const override { return partition_->wants_flush(); }
   void end_of_data() override { partition_->end_of_data(); }
   bool handed_over() override { return partition_->handed_over(); }
+  std::optional<uint64_t> stored_hash() const override { return partition_->stored_hash(); }
   std::vector<ChannelPosition> positions() const override { return partition_->positions(); }
   uint64_t records_written() const override { return partition_->records_written(); }
   uint64_t bytes_written() const override { return partition_->bytes_written(); }

@@ -27,6 +27,7 @@ class TaskExecutorTest : public ::testing::Test {
     options.bind = Address{bind_host, 0};
     options.unix_bind = Address::parse("unix:@data").value();
     options.pool_bytes = 1 << 20;
+    options.store = SpillPlace{&files_, "/state/partitions", &main_, {}};
     auto shuffle = ShuffleEnvironment::create(options, transport_);
     EXPECT_TRUE(shuffle.ok()) << shuffle.status().to_string();
     shuffle_ = std::move(shuffle).value();

@@ -65,6 +65,7 @@ TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
   ASSERT_NE(end, nullptr);
   EXPECT_EQ(from_proto(end->attempt()), attempt_of(1));
   ASSERT_EQ(end->committables_size(), 1);
+  EXPECT_EQ(end->stored_size(), 0);
   EXPECT_EQ(end->progress().records_in(), 100u);
   EXPECT_EQ(executor_->free_slots(), 1u);
 
@@ -91,6 +92,35 @@ TEST_F(TaskExecutorTest, RunsAJobFromDeploymentToItsRelease) {
   EXPECT_THAT(files_.files(), ElementsAre(Pair(module_path(), _)));  // The code stays loaded.
   destroy();
   EXPECT_THAT(files_.files(), IsEmpty());
+}
+
+TEST_F(TaskExecutorTest, TellsTheHashOfWhatATaskStoredAtTheEndOfItsData) {
+  std::vector<uint64_t> hashes;
+  for (const uint64_t records : {100u, 100u, 101u}) {
+    script_->records = records;
+    const auto attempt = static_cast<AttemptNumber>(hashes.size());
+    proto::Envelope producer =
+        taskmanager_test::deployment(TaskManagerId{77}, shuffle_->data_address(), attempt);
+    proto::DeployTasks* deploy = producer.mutable_deploy_tasks();
+    deploy->mutable_tasks()->RemoveLast();
+    JobGraph graph = taskmanager_test::job_graph();
+    graph.edges[0].exchange = Exchange::kBlocking;
+    to_proto(graph, deploy->mutable_job()->mutable_graph());
+    manager_.send(producer);
+    settle();
+    const proto::TaskStateChanged* end = manager_.last(TaskState::kEndOfData);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(from_proto(end->attempt()), attempt_of(0, attempt));
+    ASSERT_EQ(end->stored_size(), 1);
+    EXPECT_EQ(end->stored(0).dataset(), 0u);
+    hashes.push_back(end->stored(0).hash());
+    tell([&](proto::Envelope& envelope) {
+      to_proto(attempt_of(0, attempt), envelope.mutable_finish_tasks()->add_attempts());
+    });
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_NE(hashes[1], hashes[2]);
+  release();
 }
 
 TEST_F(TaskExecutorTest, TasksToldToFinishAreNotCanceledByTheRelease) {
