@@ -1,5 +1,7 @@
 #include "runtime/cli/completion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,12 +14,13 @@ namespace freshet::cli {
 
 namespace {
 
+constexpr size_t kSubtasksMax = 1000;  // More than anybody looks through.
 constexpr Duration kPatience = 500ms;  // Of each of two steps; somebody waits at a prompt.
 
 /// The words of a command, as far as they are whole.
 struct Given {
   const CLI::Option* open = nullptr;  // Its value is what comes next.
-  size_t arguments = 0;
+  std::vector<std::string> arguments;
   ClusterSelection cluster;
 };
 
@@ -46,7 +49,7 @@ Given read(const CLI::App& command, const std::vector<std::string>& words) {
     } else if (words[i].starts_with('-')) {
       given.open = option_of(command, words[i]);
     } else {
-      ++given.arguments;
+      given.arguments.push_back(words[i]);
     }
   }
   return given;
@@ -93,21 +96,38 @@ Result<std::vector<std::string>> processes(const ClusterSelection& cluster) {
   return names;
 }
 
-Result<std::vector<std::string>> jobs(const ClusterSelection& cluster) {
-  ASSIGN_OR_RETURN(const GivenSettings given, read_settings(SettingsOptions(), is_read_by_jobs));
-  const auto transport = make_asio_transport({});
-  const auto clock = make_system_clock();
-  ControlClient::Options options;
-  ASSIGN_OR_RETURN(options.job_manager, cluster.address());
-  options.secret = given.configuration.text(config::kSecret);
-  options.connect_timeout = options.request_timeout = kPatience;
-  ASSIGN_OR_RETURN(const auto client, ControlClient::connect(options, *transport, *clock));
-  ASSIGN_OR_RETURN(const auto all, client->list());
+Result<std::vector<std::string>> jobs(ControlClient& client) {
+  ASSIGN_OR_RETURN(const auto all, client.list());
   std::vector<std::string> ids;
   for (const JobReport& job : all) {
     if (!is_terminal(job.state)) ids.push_back(job.id.to_string());
   }
   return ids;
+}
+
+/// Those that run: `1/0`.
+Result<std::vector<std::string>> subtasks(ControlClient& client, const std::string& job) {
+  ASSIGN_OR_RETURN(const JobId id, JobId::parse(job));
+  ASSIGN_OR_RETURN(const JobDetails details, client.details(id));
+  std::vector<std::string> names;
+  for (const TaskReport& task : details.tasks) {
+    if (names.size() >= kSubtasksMax) break;
+    if (task.state == TaskState::kRunning) names.push_back(to_string(task.attempt.subtask));
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> ask_job_manager(CompletionSubject subject,
+                                                 const CompletionScope& scope) {
+  ASSIGN_OR_RETURN(const GivenSettings given, read_settings(SettingsOptions(), is_read_by_jobs));
+  const auto transport = make_asio_transport({});
+  const auto clock = make_system_clock();
+  ControlClient::Options options;
+  ASSIGN_OR_RETURN(options.job_manager, scope.cluster.address());
+  options.secret = given.configuration.text(config::kSecret);
+  options.connect_timeout = options.request_timeout = kPatience;
+  ASSIGN_OR_RETURN(const auto client, ControlClient::connect(options, *transport, *clock));
+  return subject == CompletionSubject::kJobs ? jobs(*client) : subtasks(*client, scope.job);
 }
 
 /// What may stand at the end of `words`, which come after the name of `command`, when that is the
@@ -119,18 +139,20 @@ std::vector<std::string> completion_values(const CLI::App& command,
   if (given.open != nullptr) {
     const std::string option = name_of(*given.open);
     if (option == "cluster" || (option == "name" && command.get_name() != "taskmanager"))
-      return look_up(CompletionSubject::kClusters, given.cluster);
+      return look_up(CompletionSubject::kClusters, {given.cluster, ""});
     if (option == "how") return {"crash", "exception", "hang"};
     if (option == "mode") return {"automatic", "batch", "streaming"};
     return option == "D" ? keys("=") : std::vector<std::string>();
   }
   if (!words.empty() && words.back().starts_with('-')) return {};
-  const std::string argument = argument_of(command, given.arguments);
-  if (argument == "JOB") return look_up(CompletionSubject::kJobs, given.cluster);
+  const std::string argument = argument_of(command, given.arguments.size());
+  if (argument == "JOB") return look_up(CompletionSubject::kJobs, {given.cluster, ""});
+  if (argument == "VERTEX/SUBTASK")
+    return look_up(CompletionSubject::kSubtasks, {given.cluster, given.arguments.front()});
   if (argument == "KEY") return keys("");
   if (argument == "SHELL") return {"bash", "zsh"};
   if (argument != "PROCESS") return {};
-  std::vector<std::string> names = look_up(CompletionSubject::kProcesses, given.cluster);
+  std::vector<std::string> names = look_up(CompletionSubject::kProcesses, {given.cluster, ""});
   if (command.get_name() == "logs" && !names.empty()) names.emplace_back(kSupervisorName);
   return names;
 }
@@ -170,10 +192,10 @@ std::vector<std::string> candidates(const CLI::App& command, bool options) {
 
 }  // namespace
 
-std::vector<std::string> look_up_names(CompletionSubject subject, const ClusterSelection& cluster) {
-  const auto found = subject == CompletionSubject::kClusters    ? clusters(cluster)
-                     : subject == CompletionSubject::kProcesses ? processes(cluster)
-                                                                : jobs(cluster);
+std::vector<std::string> look_up_names(CompletionSubject subject, const CompletionScope& scope) {
+  const auto found = subject == CompletionSubject::kClusters    ? clusters(scope.cluster)
+                     : subject == CompletionSubject::kProcesses ? processes(scope.cluster)
+                                                                : ask_job_manager(subject, scope);
   return found.ok() ? *found : std::vector<std::string>();
 }
 

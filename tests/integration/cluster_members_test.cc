@@ -124,6 +124,14 @@ TEST_F(ClusterMembersTest, CompletesTheNamesOfWhatRuns) {
   EXPECT_EQ(complete({"cluster", "kill", "--state-dir", place, "--name", cluster_.name(), ""}),
             "jobmanager\ntaskmanager-1\ntaskmanager-2\n");
   EXPECT_EQ(complete({"cancel", "--cluster", "none", ""}), "");
+  const std::vector<std::string> fail = {
+      "fail", "--state-dir", place, "--cluster", cluster_.name(), cluster_.jobs().front().id, ""};
+  EXPECT_THAT(complete(fail), AllOf(HasSubstr("1/0\n"), HasSubstr("2/3\n")));
+  cluster_.signal("jobmanager", SIGSTOP);  // Nobody waits at a prompt for who does not answer.
+  const TimePoint asked = monotonic_now();
+  EXPECT_EQ(complete(fail), "");
+  EXPECT_LT(monotonic_now() - asked, 5s);
+  cluster_.signal("jobmanager", SIGCONT);
   job.open_gate();
   EXPECT_EQ(job.run().wait(60s), 0) << job.errors();
 }

@@ -28,8 +28,11 @@ class CompletionTest : public ::testing::Test {
 
   std::vector<std::string> complete(std::vector<std::string> words) {
     return completions(parser_, std::move(words),
-                       [](CompletionSubject subject, const ClusterSelection& cluster) {
+                       [](CompletionSubject subject, const CompletionScope& scope) {
+                         const ClusterSelection& cluster = scope.cluster;
                          const std::string of = cluster.cluster + "@" + cluster.state_directory;
+                         if (subject == CompletionSubject::kSubtasks)
+                           return std::vector<std::string>{"subtask of " + scope.job + " of " + of};
                          if (subject == CompletionSubject::kClusters)
                            return std::vector<std::string>{"one", "two"};
                          if (subject == CompletionSubject::kProcesses)
@@ -70,7 +73,10 @@ TEST_F(CompletionTest, OffersArgumentsOfTheClusterThatWasNamed) {
   EXPECT_THAT(complete({"cancel", "--cluster", "one", "--state-dir", "/d", ""}),
               ElementsAre("job of one@/d"));
   EXPECT_THAT(complete({"fail", ""}), ElementsAre("job of @"));
-  EXPECT_THAT(complete({"fail", "id", ""}), IsEmpty());
+  EXPECT_THAT(complete({"fail", "id", ""}), ElementsAre("subtask of id of @"));
+  EXPECT_THAT(complete({"fail", "--cluster", "one", "id", "1"}),
+              ElementsAre("subtask of id of one@"));
+  EXPECT_THAT(complete({"fail", "id", "1/0", ""}), IsEmpty());
   EXPECT_THAT(complete({"cancel", "id", ""}), IsEmpty());
   EXPECT_THAT(complete({"cluster", "kill", "--name", "two", ""}), ElementsAre("process of two@"));
   EXPECT_THAT(complete({"cluster", "logs", "-f", "jobmanager", ""}),
