@@ -27,6 +27,14 @@ int silence_standard_streams() {
   return before;
 }
 
+int keep_standard_output() {
+  std::cout.flush();
+  (void)std::fflush(stdout);
+  const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (before >= 0) (void)::dup2(STDERR_FILENO, STDOUT_FILENO);
+  return before;
+}
+
 Status flush_standard_output() {
   errno = 0;
   std::cout.flush();

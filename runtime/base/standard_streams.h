@@ -16,4 +16,8 @@ Status flush_standard_output();
 /// what standard output was; -1 when there is none.
 int silence_standard_streams();
 
+/// From now on what is written to standard output goes to standard error. Returns a descriptor of
+/// what standard output was; -1, and nothing changes, when there is none.
+int keep_standard_output();
+
 }  // namespace freshet

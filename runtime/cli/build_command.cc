@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "runtime/api/dl_module_loader.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/job_source.h"
 
@@ -19,6 +21,7 @@ struct BuildCommandOptions {
   std::vector<std::string> sources;
   std::string output;
   std::vector<std::string> flags;
+  Answer answer;
 };
 
 /// A file beside the output, so that a module appears at once and only when it is good. Removed
@@ -60,7 +63,7 @@ Status check_output(const std::string& output, const std::string& unfinished, Fi
   return status.with_context("cannot write the module " + output);
 }
 
-Status build(BuildCommandOptions options) {
+Status build_module(BuildCommandOptions options) {
   if (options.output.empty())
     options.output = paths::path(options.sources.front()).stem().string() + ".so";
   const auto files = make_local_file_system();
@@ -80,6 +83,8 @@ Status build(BuildCommandOptions options) {
   if (const Status wrong = check_module(bytes); !wrong.ok())
     return failed_precondition(fmt::format("{}: {}", options.output, wrong.message()));
   RETURN_IF_ERROR(files->rename(module.path, options.output));
+  if (options.answer.json())
+    return options.answer.give({{"module", options.output}, {"sources", options.sources}});
   fmt::print("Built {}\n", options.output);
   return Status();
 }
@@ -98,12 +103,14 @@ void add_build_command(CLI::App& parser, const Invocation& invocation,
                    "The module to make (default: in this directory, called after the first FILE)")
       ->type_name("MODULE")
       ->allow_extra_args(false);
+  options->answer.add_flag(*build_parser);
   build_parser->footer(
       "Examples:\n  freshet build latency.cc\n"
       "  freshet build latency.cc parser.cc -o jobs/latency.so -- -Iinclude -lz\n"
       "It takes the compiler and the flags of the library. CXX names another compiler, CXXFLAGS "
       "adds flags.\n'freshet run FILE.cc' builds and runs a job of one file.");
-  commands.push_back({build_parser, [options] { return report(build(*options)); }});
+  commands.push_back(
+      {build_parser, [options] { return options->answer.report(build_module(*options)); }});
 }
 
 }  // namespace freshet::cli

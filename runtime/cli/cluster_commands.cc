@@ -8,6 +8,7 @@
 #include "runtime/app/network_memory.h"
 #include "runtime/app/port_file.h"
 #include "runtime/app/security.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/cluster_tools.h"
 #include "runtime/cli/command.h"
@@ -16,6 +17,8 @@
 namespace freshet::cli {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct ClusterOptions {
   ClusterName cluster;
@@ -27,7 +30,7 @@ struct ClusterOptions {
   std::string timeout = format_duration(ClusterControl::kStartPatience);
   bool no_restart = false;
   bool allow_faults = false;
-  bool json = false;  // Of `status`.
+  Answer answer;
   SettingsOptions settings;
 };
 
@@ -68,9 +71,8 @@ void print_processes(const ClusterState& state, const ClusterDirectory& director
   }
 }
 
-std::string cluster_json(const ClusterState& state, const ClusterDirectory& directory,
-                         bool supervisor_running) {
-  using Json = nlohmann::ordered_json;
+Json cluster_json(const ClusterState& state, const ClusterDirectory& directory,
+                  bool supervisor_running) {
   const std::string supervisor(kSupervisorName);
   Json json = {{"name", directory.name()}, {"directory", directory.path()}};
   json["processes"] = Json::array({{{"name", supervisor},
@@ -90,7 +92,7 @@ std::string cluster_json(const ClusterState& state, const ClusterDirectory& dire
     if (ports && ports->metrics) process["metrics"] = metrics_url(*ports->metrics);
     json["processes"].push_back(std::move(process));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
 }
 
 std::vector<std::string> supervisor_arguments(const ClusterOptions& options,
@@ -172,6 +174,7 @@ Status start_cluster(const ClusterOptions& given) {
     return check_registered(address, configuration, task_managers, *tools.clock);
   };
   ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).start(start));
+  if (options.answer.json()) return options.answer.give(cluster_json(state, directory, true));
   fmt::print("Cluster '{}' is running: {} TaskManager{} with {} slot{} each.\n", directory.name(),
              task_managers, task_managers == 1 ? "" : "s", slots, slots == 1 ? "" : "s");
   print_processes(state, directory, true);
@@ -187,24 +190,37 @@ Status stop_cluster(const ClusterOptions& options) {
   ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ClusterTools tools;
   RETURN_IF_ERROR(tools.control(directory).stop());
+  if (options.answer.json())
+    return options.answer.give({{"name", directory.name()}, {"stopped", true}});
   fmt::print("Cluster '{}' is stopped.\n", directory.name());
   return Status();
 }
 
-Status show_cluster(const ClusterOptions& options) {
+/// A cluster whose supervisor has ended is shown, too.
+Result<int> show_cluster(const ClusterOptions& options) {
   ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ClusterTools tools;
   ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).status());
-  const bool running = tools.processes->alive(state.supervisor);
-  if (options.json) {
-    fmt::print("{}", cluster_json(state, directory, running));
+  Status ended;
+  if (!tools.processes->alive(state.supervisor)) {
+    ended =
+        unavailable(fmt::format("its supervisor has ended; clean up with 'freshet cluster stop{}'",
+                                name_option(directory)));
+  }
+  if (options.answer.json()) {
+    Json json = cluster_json(state, directory, ended.ok());
+    if (!ended.ok()) json["errors"] = {ended.message()};
+    RETURN_IF_ERROR(options.answer.give(json));
   } else {
     fmt::print("Cluster '{}' in {}\n", directory.name(), directory.path());
-    print_processes(state, directory, running);
+    print_processes(state, directory, ended.ok());
   }
-  if (running) return Status();
-  return unavailable(fmt::format("its supervisor has ended; clean up with 'freshet cluster stop{}'",
-                                 name_option(directory)));
+  return report(ended);
+}
+
+int status_command(const ClusterOptions& options) {
+  const auto code = show_cluster(options);
+  return code.ok() ? *code : options.answer.report(code.status());
 }
 
 void add_start_options(CLI::App& parser, ClusterOptions& options) {
@@ -232,6 +248,7 @@ void add_start_options(CLI::App& parser, ClusterOptions& options) {
   parser.add_flag("--no-restart", options.no_restart, "Leave a process dead that has ended");
   parser.add_flag("--allow-faults", options.allow_faults,
                   "Allow -D test.faults, which breaks processes on purpose");
+  options.answer.add_flag(parser);
   add_settings(parser, options.settings);
 }
 
@@ -251,21 +268,24 @@ void add_cluster_commands(CLI::App& parser, std::vector<Command>& commands) {
       "start", "Start a JobManager and TaskManagers, kept alive by a supervisor");
   add_start_options(*start_parser, *start);
   start_parser->footer("Example:\n  freshet cluster start --taskmanagers 3 --slots 2");
-  commands.push_back({start_parser, [start] { return report(start_cluster(*start)); }});
+  commands.push_back(
+      {start_parser, [start] { return start->answer.report(start_cluster(*start)); }});
 
   auto stop = std::make_shared<ClusterOptions>();
   CLI::App* const stop_parser =
       cluster->add_subcommand("stop", "End a cluster: only what it started");
   stop->cluster.add_options(*stop_parser);
-  commands.push_back({stop_parser, [stop] { return report(stop_cluster(*stop)); }});
+  stop->answer.add_flag(*stop_parser);
+  stop_parser->footer("Examples:\n  freshet cluster stop\n  freshet cluster stop --name second");
+  commands.push_back({stop_parser, [stop] { return stop->answer.report(stop_cluster(*stop)); }});
 
   auto status = std::make_shared<ClusterOptions>();
   CLI::App* const status_parser =
       cluster->add_subcommand("status", "Show the processes of a cluster");
   status->cluster.add_options(*status_parser);
-  status_parser->add_flag("--json", status->json, "An object, for programs");
+  status->answer.add_flag(*status_parser);
   status_parser->footer("Examples:\n  freshet cluster status\n  freshet cluster status --json");
-  commands.push_back({status_parser, [status] { return report(show_cluster(*status)); }});
+  commands.push_back({status_parser, [status] { return status_command(*status); }});
 
   add_cluster_member_commands(*cluster, commands);
   add_cluster_log_command(*cluster, commands);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "runtime/app/log_follower.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_tools.h"
 
 namespace freshet::cli {
@@ -19,6 +21,7 @@ struct LogOptions {
   std::string lines = "20";
   bool follow = false;
   bool output = false;
+  Answer answer;
 
   std::string path(const ClusterDirectory& directory, const std::string& process) const {
     return output ? directory.output_of(process) : directory.log_of(process);
@@ -43,17 +46,35 @@ Result<std::vector<std::string>> chosen_processes(const LogOptions& options,
   return options.processes.empty() ? known : options.processes;
 }
 
-void print_lines(const Log& log, const std::string& text, bool named) {
-  if (!named) {
+/// How a line is shown.
+enum class LineForm { kPlain, kNamed, kJson };
+
+void print_line(const Log& log, const std::string& line, LineForm form) {
+  using Json = nlohmann::ordered_json;
+  if (form == LineForm::kJson) {
+    const Json json = {{"process", log.process}, {"line", line}};
+    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print("{:<14} {}\n", log.process, line);
+  }
+}
+
+void print_lines(const Log& log, const std::string& text, LineForm form) {
+  if (form == LineForm::kPlain) {
     fmt::print("{}", text);
   } else {
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      fmt::print("{:<14} {}\n", log.process, text.substr(begin, end - begin));
+      print_line(log, text.substr(begin, end - begin), form);
       begin = end + 1;
     }
   }
   std::fflush(stdout);
+}
+
+LineForm form_of(const LogOptions& options, const std::vector<Log>& logs) {
+  if (options.answer.json()) return LineForm::kJson;
+  return logs.size() > 1 ? LineForm::kNamed : LineForm::kPlain;
 }
 
 /// Those that joined the cluster later, when all are wanted.
@@ -75,7 +96,7 @@ Status follow(std::vector<Log>& logs, const LogOptions& options, const ClusterDi
     add_new_processes(logs, options, directory, tools);
     for (Log& log : logs) {
       ASSIGN_OR_RETURN(const std::string text, log.follower.next());
-      if (!text.empty()) print_lines(log, text, logs.size() > 1);
+      if (!text.empty()) print_lines(log, text, form_of(options, logs));
     }
     if (!tools.files->info(directory.path()).ok()) return Status();
     const auto signal = tools.signals.wait(kPoll);
@@ -96,7 +117,7 @@ Status show_logs(const LogOptions& options) {
   for (Log& log : logs) {
     const auto text = log.follower.tail(lines);
     if (!text.ok() && text.status().code() != StatusCode::kNotFound) return text.status();
-    if (text.ok()) print_lines(log, *text, logs.size() > 1);
+    if (text.ok()) print_lines(log, *text, form_of(options, logs));
   }
   return options.follow ? follow(logs, options, directory, tools) : Status();
 }
@@ -113,11 +134,12 @@ void add_cluster_log_command(CLI::App& cluster, std::vector<Command>& commands) 
       ->type_name("N");
   parser->add_flag("--output", logs->output,
                    "What they and the jobs on them printed, instead of their logs");
+  logs->answer.add_flag(*parser, "An object per line, for programs");
   logs->cluster.add_options(*parser);
   parser->footer(
       "Examples:\n  freshet cluster logs -f\n  freshet cluster logs taskmanager-1 -n 200\n"
       "  freshet cluster logs --output taskmanager-1");
-  commands.push_back({parser, [logs] { return report(show_logs(*logs)); }});
+  commands.push_back({parser, [logs] { return logs->answer.report(show_logs(*logs)); }});
 }
 
 }  // namespace freshet::cli

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "network/asio_transport.h"
 #include "runtime/app/control_client.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/cluster_tools.h"
 #include "runtime/cli/given_settings.h"
@@ -17,11 +19,13 @@ struct AddOptions {
   SettingsOptions settings;
   std::string count = "1";
   std::string timeout = format_duration(ClusterControl::kStartPatience);
+  Answer answer;
 };
 
 struct KillOptions {
   ClusterName cluster;
   std::string process;
+  Answer answer;
 };
 
 /// Whether the TaskManagers that run have all registered.
@@ -47,7 +51,8 @@ Status check_registered(const ClusterState& state, const std::string& secret, co
   return Status();
 }
 
-Status add_task_managers(const AddOptions& options) {
+/// Who was added stays when the next one fails: `added` has them.
+Status add_task_managers(const AddOptions& options, std::vector<std::string>& added) {
   ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_read_by_jobs));
   const std::string secret = given.configuration.text(config::kSecret);
   ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
@@ -64,15 +69,31 @@ Status add_task_managers(const AddOptions& options) {
                                                                            *tools.clock);
                                                  },
                                                  *patience));
-    fmt::print("Cluster '{}' has {} now.\n", directory.name(), name);
+    added.push_back(name);
+    if (!options.answer.json()) fmt::print("Cluster '{}' has {} now.\n", directory.name(), name);
   }
   return Status();
+}
+
+int add_command(const AddOptions& options) {
+  std::vector<std::string> added;
+  const Status status = add_task_managers(options, added);
+  if (!options.answer.json() || (!status.ok() && added.empty()))
+    return options.answer.report(status);
+  nlohmann::ordered_json json = {{"name", options.cluster.name}, {"added", added}};
+  if (!status.ok()) json["errors"] = {status.message()};
+  const Status given = options.answer.give(json);
+  return report(status.ok() ? given : status);
 }
 
 Status kill_process(const KillOptions& options) {
   ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
   ClusterTools tools;
   ASSIGN_OR_RETURN(const ClusterProcess killed, tools.control(directory).kill(options.process));
+  if (options.answer.json()) {
+    return options.answer.give(
+        {{"name", directory.name()}, {"killed", killed.name}, {"pid", killed.process.pid}});
+  }
   fmt::print(
       "Killed {} (process {}); its supervisor starts another one, unless the cluster has "
       "--no-restart.\n",
@@ -105,9 +126,10 @@ void add_cluster_member_commands(CLI::App& cluster, std::vector<Command>& comman
       ->add_option("--timeout", add->timeout,
                    "How long to wait until each has registered (default: 30 s)")
       ->type_name("TIME");
+  add->answer.add_flag(*add_parser);
   add_settings(*add_parser, add->settings);
   add_parser->footer("Example:\n  freshet cluster add --count 2");
-  commands.push_back({add_parser, [add] { return report(add_task_managers(*add)); }});
+  commands.push_back({add_parser, [add] { return add_command(*add); }});
 
   auto kill = std::make_shared<KillOptions>();
   CLI::App* const kill_parser =
@@ -115,9 +137,10 @@ void add_cluster_member_commands(CLI::App& cluster, std::vector<Command>& comman
   kill_parser
       ->add_option("PROCESS", kill->process, "taskmanager-N or jobmanager, as status shows them")
       ->required();
+  kill->answer.add_flag(*kill_parser);
   kill->cluster.add_options(*kill_parser);
   kill_parser->footer("Example:\n  freshet cluster kill taskmanager-1");
-  commands.push_back({kill_parser, [kill] { return report(kill_process(*kill)); }});
+  commands.push_back({kill_parser, [kill] { return kill->answer.report(kill_process(*kill)); }});
 }
 
 }  // namespace freshet::cli

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
@@ -16,7 +17,7 @@ struct FailOptions {
   std::string job;
   std::string subtask;
   std::string how = "exception";
-  bool json = false;
+  Answer answer;
 };
 
 struct Target {
@@ -54,13 +55,10 @@ Status fail_task(const FailOptions& options) {
   ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   ASSIGN_OR_RETURN(const std::string task,
                    connection->client().fail_task(job, target.vertex, target.subtask, failure));
-  if (options.json) {
-    const nlohmann::ordered_json json = {
-        {"jid", job.to_string()}, {"task", task}, {"failure", options.how}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  } else {
-    fmt::print("Told to fail by {}: {}.\n", options.how, task);
-  }
+  if (options.answer.json())
+    return options.answer.give(
+        {{"jid", job.to_string()}, {"task", task}, {"failure", options.how}});
+  fmt::print("Told to fail by {}: {}.\n", options.how, task);
   return Status();
 }
 
@@ -80,13 +78,13 @@ void add_fail_command(CLI::App& parser, std::vector<Command>& commands) {
                    "exception: as if its operator threw; hang: it never returns and holds its "
                    "thread; crash: it brings down its TaskManager (default: exception)")
       ->type_name("HOW");
-  fail_parser->add_flag("--json", fail->json, "An object, for programs");
+  fail->answer.add_flag(*fail_parser);
   fail->cluster.add_options(*fail_parser);
   add_settings(*fail_parser, fail->settings);
   fail_parser->footer(
       "Examples:\n  freshet fail 5f0c4a1e9d8b7c6a5f0c4a1e9d8b7c6a 1/0\n"
       "  freshet fail 5f0c4a1e9d8b7c6a5f0c4a1e9d8b7c6a 'count/3' --how crash");
-  commands.push_back({fail_parser, [fail] { return report(fail_task(*fail)); }});
+  commands.push_back({fail_parser, [fail] { return fail->answer.report(fail_task(*fail)); }});
 }
 
 }  // namespace freshet::cli

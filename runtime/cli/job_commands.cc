@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
@@ -13,13 +16,14 @@ struct ListOptions {
   ClusterSelection cluster;
   SettingsOptions settings;
   bool verbose = false;
-  bool json = false;
+  Answer answer;
 };
 
 struct CancelOptions {
   ClusterSelection cluster;
   SettingsOptions settings;
   std::string job;
+  Answer answer;
 };
 
 /// Those who name them may have gone.
@@ -50,7 +54,7 @@ Status list_jobs(const ListOptions& options) {
     ASSIGN_OR_RETURN(const auto task_managers, client.task_managers());
     names = names_of(task_managers);
   }
-  if (options.json) {
+  if (options.answer.json()) {
     fmt::print("{}", job_list_json(details, options.verbose, names));
   } else if (jobs.empty()) {
     fmt::print("No jobs.\n");
@@ -70,6 +74,11 @@ Status cancel_job(const CancelOptions& options) {
   selection.secret = given.configuration.text(config::kSecret);
   ASSIGN_OR_RETURN(const auto connection, ClusterConnection::connect(selection));
   RETURN_IF_ERROR(connection->client().cancel(job));
+  if (options.answer.json()) {
+    const auto now = connection->client().get(job);
+    return options.answer.give(now.ok() ? job_json(*now)
+                                        : nlohmann::ordered_json{{"jid", job.to_string()}});
+  }
   fmt::print("Cancelling job {}.\n", job.to_string());
   return Status();
 }
@@ -84,21 +93,23 @@ void add_job_commands(CLI::App& parser, std::vector<Command>& commands) {
   list_parser->add_flag("-v,--verbose", list->verbose,
                         "With vertices and subtasks: state, attempt, records, share of its life "
                         "that each was busy or back-pressured");
-  list_parser->add_flag("--json", list->json, "An object with an array of jobs, for programs");
+  list->answer.add_flag(*list_parser, "An object with an array of jobs, for programs");
   list_parser->footer(
       "Examples:\n  freshet list --cluster default\n  freshet list -v\n"
       "  freshet list --json | jq '.jobs[] | select(.state == \"RUNNING\") | .jid'");
-  commands.push_back({list_parser, [list] { return report(list_jobs(*list)); }});
+  commands.push_back({list_parser, [list] { return list->answer.report(list_jobs(*list)); }});
 
   auto cancel = std::make_shared<CancelOptions>();
   CLI::App* const cancel_parser =
       parser.add_subcommand("cancel", "Cancel a job; nothing of it is published");
   cancel_parser->add_option("JOB", cancel->job, "The job's id, as 'freshet list' shows it")
       ->required();
+  cancel->answer.add_flag(*cancel_parser, "The job as an object, for programs");
   cancel->cluster.add_options(*cancel_parser);
   add_settings(*cancel_parser, cancel->settings);
   cancel_parser->footer("Example:\n  freshet cancel 5f0c4a1e9d8b7c6a5f0c4a1e9d8b7c6a");
-  commands.push_back({cancel_parser, [cancel] { return report(cancel_job(*cancel)); }});
+  commands.push_back(
+      {cancel_parser, [cancel] { return cancel->answer.report(cancel_job(*cancel)); }});
 }
 
 }  // namespace freshet::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "runtime/cli/command.h"
 #include "runtime/cli/progress_view.h"
 
 namespace freshet::cli {
@@ -17,7 +16,7 @@ constexpr int kPollPart = 20;  // Of what the job took so far: its end is seen a
 constexpr Duration kTidyingPatience = 5s;
 
 std::string lost_message(const Status& why, const JobId& id) {
-  std::string message = "freshet: " + why.message();
+  std::string message = why.message();
   if (why.code() == StatusCode::kUnavailable) {
     message += fmt::format(
         "; job {} has ended if its JobManager has: see whether 'freshet list' shows it, and if "
@@ -28,23 +27,27 @@ std::string lost_message(const Status& why, const JobId& id) {
   return message;
 }
 
-int end_of(ProgressView& view, TimePoint now, const JobReport& job) {
+JobEnd end_of(ProgressView& view, TimePoint now, TimePoint submitted, const JobReport& job) {
   view.finish(now, job);
-  if (job.state == JobState::kFinished) return kExitOk;
+  JobEnd end{job, now - submitted, Status(), false};
   if (job.state == JobState::kFailed) {
-    view.note("freshet: " + (job.cause.ok() ? std::string("the job failed") : job.cause.message()));
+    end.status = aborted(job.cause.ok() ? std::string("the job failed") : job.cause.message());
+    view.note("freshet: " + end.status.message());
+  } else if (job.state != JobState::kFinished) {
+    end.status = aborted("the job was cancelled");
   }
-  return kExitFailed;
+  return end;
 }
 
 }  // namespace
 
-std::optional<int> follow_job(ControlClient& client, const JobId& id, TimePoint submitted,
-                              const Clock& clock, SignalWaiter& signals, const std::string& left) {
+JobEnd follow_job(ControlClient& client, const JobId& id, TimePoint submitted, const Clock& clock,
+                  SignalWaiter& signals, const std::string& left) {
   const auto screen = make_error_screen();
   ProgressView view(*screen, submitted);
   Duration poll = kPollFirst;
   bool cancelling = false;
+  std::optional<JobReport> last;
   std::optional<JobReport> end;  // What the job ended with, while it is tidied up after.
   TimePoint ended{};
   while (true) {
@@ -52,7 +55,7 @@ std::optional<int> follow_job(ControlClient& client, const JobId& id, TimePoint 
     if (signal && *signal != SignalWaiter::Signal::kChild) {
       if (cancelling) {
         view.note(left);
-        return std::nullopt;
+        return {last, clock.now() - submitted, aborted(left), true};
       }
       cancelling = true;
       view.note("Cancelling; interrupt again to leave at once.");
@@ -61,17 +64,19 @@ std::optional<int> follow_job(ControlClient& client, const JobId& id, TimePoint 
       poll = kPollFirst;
     }
     const auto job = client.get(id);
-    if (!job.ok() && end) return end_of(view, ended, *end);
+    if (!job.ok() && end) return end_of(view, ended, submitted, *end);
     if (!job.ok()) {
-      view.note(lost_message(job.status(), id));
-      return kExitFailed;
+      const Status lost(job.status().code(), lost_message(job.status(), id));
+      view.note("freshet: " + lost.message());
+      return {last, clock.now() - submitted, lost, false};
     }
+    last = *job;
     if (is_terminal(job->state)) {
       // The next run may want the same output directory: it must not meet what this one left.
       if (!end) ended = clock.now();
       end = *job;
       if (!job->tidying || clock.now() - ended >= kTidyingPatience)
-        return end_of(view, ended, *end);
+        return end_of(view, ended, submitted, *end);
       poll = kPollFirst;
       continue;
     }

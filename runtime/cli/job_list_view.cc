@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "runtime/cli/answer.h"
+
 namespace freshet::cli {
 
 namespace {
@@ -135,27 +137,31 @@ std::string task_list_text(const JobDetails& details, const TaskManagerNames& na
   return text;
 }
 
+Json job_json(const JobReport& job) {
+  Json json;
+  json["jid"] = job.id.to_string();
+  json["name"] = job.name;
+  json["state"] = to_string(job.state);
+  json["start-time"] = job.submitted;
+  json["end-time"] = job.ended == 0 ? -1 : job.ended;
+  json["tasks"] = {
+      {"total", job.tasks}, {"running", job.tasks_running}, {"finished", job.tasks_finished}};
+  json["restarts"] = job.restarts;
+  json["source-records"] = job.source_records;
+  json["waiting-for"] = job.waiting_for;
+  json["failure-cause"] = job.cause.ok() ? "" : job.cause.message();
+  return json;
+}
+
 std::string job_list_json(const std::vector<JobDetails>& jobs, bool with_tasks,
                           const TaskManagerNames& names) {
   Json list = Json::array();
   for (const JobDetails& details : jobs) {
-    const JobReport& job = details.job;
-    Json json;
-    json["jid"] = job.id.to_string();
-    json["name"] = job.name;
-    json["state"] = to_string(job.state);
-    json["start-time"] = job.submitted;
-    json["end-time"] = job.ended == 0 ? -1 : job.ended;
-    json["tasks"] = {
-        {"total", job.tasks}, {"running", job.tasks_running}, {"finished", job.tasks_finished}};
-    json["restarts"] = job.restarts;
-    json["source-records"] = job.source_records;
-    json["waiting-for"] = job.waiting_for;
-    json["failure-cause"] = job.cause.ok() ? "" : job.cause.message();
+    Json json = job_json(details.job);
     if (with_tasks) json["vertices"] = vertices_json(details, names);
     list.push_back(std::move(json));
   }
-  return Json{{"jobs", std::move(list)}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text({{"jobs", std::move(list)}});
 }
 
 }  // namespace freshet::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,10 @@ std::string job_list_text(const std::vector<JobReport>& jobs);
 /// does: the bottleneck is the busy one behind those that are back-pressured.
 std::string task_list_text(const JobDetails& details, const TaskManagerNames& names);
 
-/// `{"jobs": [...]}` with the keys of Flink's REST API where they fit; with `with_tasks` each job
+/// One job, with the keys of Flink's REST API where they fit.
+nlohmann::ordered_json job_json(const JobReport& job);
+
+/// `{"jobs": [...]}` of such jobs; with `with_tasks` each job
 /// has `vertices` with their `subtasks`.
 std::string job_list_json(const std::vector<JobDetails>& jobs, bool with_tasks,
                           const TaskManagerNames& names);

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "runtime/base/crash_handler.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/version.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/command.h"
 
 namespace freshet::cli {
@@ -81,14 +83,21 @@ std::string explain(const CLI::App& parser, const CLI::ParseError& error,
   return message;
 }
 
+/// What no command was there to say.
+int wrong_usage(const std::string& what, const std::vector<std::string>& arguments) {
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  if (json) fmt::print("{}", document_text(errors_json(what)));
+  return kExitUsage;
+}
+
 int on_parse_error(const CLI::App& parser, const CLI::ParseError& error,
                    const std::vector<std::string>& arguments, const Invocation& invocation) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return parser.exit(error) == 0 ? kExitOk : kExitFailed;  // --help and --version.
   }
-  fmt::print(stderr, "freshet: {}\nSee 'freshet --help', or 'freshet COMMAND --help'.\n",
-             explain(parser, error, arguments, invocation));
-  return kExitUsage;
+  const std::string what = explain(parser, error, arguments, invocation);
+  fmt::print(stderr, "freshet: {}\nSee 'freshet --help', or 'freshet COMMAND --help'.\n", what);
+  return wrong_usage(what, arguments);
 }
 
 int run(std::vector<std::string> arguments) {
@@ -120,10 +129,11 @@ int run(std::vector<std::string> arguments) {
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;
     if (invocation.has_job_arguments && behind_separator(command.parser->get_name()) == nullptr) {
-      fmt::print(stderr,
-                 "freshet: arguments after '--' belong to a job or a compiler; only 'freshet run', "
-                 "'freshet info' and 'freshet build' take them\n");
-      return kExitUsage;
+      constexpr const char* kWhat =
+          "arguments after '--' belong to a job or a compiler; only 'freshet run', 'freshet info' "
+          "and 'freshet build' take them";
+      fmt::print(stderr, "freshet: {}\n", kWhat);
+      return wrong_usage(kWhat, arguments);
     }
     return command.run();
   }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <nlohmann/json.hpp>
+
 #include "runtime/app/job_manager_process.h"
 #include "runtime/app/local_state.h"
 #include "runtime/app/port_file.h"
@@ -9,6 +11,7 @@
 #include "runtime/app/task_manager_process.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/log.h"
+#include "runtime/cli/answer.h"
 #include "runtime/cli/cluster_selection.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
@@ -29,6 +32,7 @@ struct ProcessOptions {
   SettingsOptions settings;
   bool allow_faults = false;
   int parent = 0;
+  Answer answer;
 };
 
 /// Options win over settings.
@@ -67,11 +71,25 @@ Result<std::unique_ptr<ForegroundState>> state_of(const ProcessOptions& options,
   return ForegroundState::own(base + "/.foreground", kind, files);
 }
 
-Status announce(const ProcessOptions& options, const char* what, const PortFile& ports) {
-  fmt::print("{} at {}\n", what, ports.address.to_string());
-  if (ports.rest) fmt::print("REST API at http://{}\n", ports.rest->to_string());
-  if (ports.metrics) fmt::print("Metrics at {}\n", metrics_url(*ports.metrics));
+Status say(const ProcessOptions& options, const char* what, const PortFile& ports) {
+  const std::string address = ports.address.to_string();
+  const std::string rest = ports.rest ? "http://" + ports.rest->to_string() : "";
+  const std::string metrics = ports.metrics ? metrics_url(*ports.metrics) : "";
+  if (options.answer.json()) {
+    nlohmann::ordered_json json = {{"process", what}, {"address", address}};
+    if (ports.rest) json["rest"] = rest;
+    if (ports.metrics) json["metrics"] = metrics;
+    return options.answer.give(json);
+  }
+  fmt::print("{} at {}\n", what, address);
+  if (ports.rest) fmt::print("REST API at {}\n", rest);
+  if (ports.metrics) fmt::print("Metrics at {}\n", metrics);
   std::fflush(stdout);
+  return Status();
+}
+
+Status announce(const ProcessOptions& options, const char* what, const PortFile& ports) {
+  RETURN_IF_ERROR(say(options, what, ports));
   if (options.port_file.empty()) return Status();
   return make_local_file_system()->write_atomically(options.port_file, to_text(ports));
 }
@@ -143,9 +161,9 @@ Status run_task_manager(const ProcessOptions& options) {
 }
 
 /// Whoever only reads the log learns why the process ended, too.
-int report_and_log(const Status& status) {
+int report_and_log(const ProcessOptions& options, const Status& status) {
   if (!status.ok()) LOG_ERROR("process_failed", {{"cause", status}});
-  return report(status);
+  return options.answer.report(status);
 }
 
 void add_process_options(CLI::App& parser, ProcessOptions& options) {
@@ -164,6 +182,7 @@ void add_process_options(CLI::App& parser, ProcessOptions& options) {
       ->type_name("FILE");
   parser.add_flag("--allow-faults", options.allow_faults,
                   "Allow -D test.faults, which breaks this process on purpose");
+  options.answer.add_flag(parser, "Where its ports are, as an object, for programs");
   parser.add_option("--parent", options.parent)->group("");
   add_settings(parser, options.settings);
 }
@@ -179,8 +198,10 @@ void add_process_commands(CLI::App& parser, std::vector<Command>& commands) {
       ->type_name("P");
   add_process_options(*job_manager_parser, *job_manager);
   job_manager_parser->footer("Example:\n  freshet jobmanager --port 6123");
-  commands.push_back({job_manager_parser,
-                      [job_manager] { return report_and_log(run_job_manager(*job_manager)); }});
+  commands.push_back({job_manager_parser, [job_manager] {
+                        job_manager->answer.reserve_output();
+                        return report_and_log(*job_manager, run_job_manager(*job_manager));
+                      }});
 
   auto task_manager = std::make_shared<ProcessOptions>();
   CLI::App* const task_manager_parser =
@@ -199,8 +220,10 @@ void add_process_commands(CLI::App& parser, std::vector<Command>& commands) {
   add_process_options(*task_manager_parser, *task_manager);
   task_manager_parser->footer(
       "Example:\n  freshet taskmanager --jobmanager 127.0.0.1:6123 --slots 4");
-  commands.push_back({task_manager_parser,
-                      [task_manager] { return report_and_log(run_task_manager(*task_manager)); }});
+  commands.push_back({task_manager_parser, [task_manager] {
+                        task_manager->answer.reserve_output();
+                        return report_and_log(*task_manager, run_task_manager(*task_manager));
+                      }});
 }
 
 }  // namespace freshet::cli

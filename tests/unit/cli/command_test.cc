@@ -50,5 +50,52 @@ TEST(SettingsTest, BoundsAnOptionByItsSetting) {
             "--port: '65536' is not a whole number from 0 to 65535");
 }
 
+/// All of `freshet`.
+class EveryCommandTest : public ::testing::Test {
+ protected:
+  EveryCommandTest() {
+    add_run_command(parser_, invocation_, commands_);
+    add_info_command(parser_, invocation_, commands_);
+    add_build_command(parser_, invocation_, commands_);
+    add_job_commands(parser_, commands_);
+    add_fail_command(parser_, commands_);
+    add_cluster_commands(parser_, commands_);
+    add_config_command(parser_, commands_);
+    add_process_commands(parser_, commands_);
+    add_completion_command(parser_, invocation_, commands_);
+  }
+
+  /// Those that are shown, not the groups that they are in.
+  std::vector<const CLI::App*> visible() const {
+    std::vector<const CLI::App*> shown;
+    for (const Command& command : commands_) {
+      if (!command.parser->get_group().empty()) shown.push_back(command.parser);
+    }
+    return shown;
+  }
+
+  CLI::App parser_{"", "freshet"};
+  const Invocation invocation_;
+  std::vector<Command> commands_;
+};
+
+TEST_F(EveryCommandTest, HasUsageAndExamplesOfItsOwn) {
+  for (const CLI::App* command : visible()) {
+    const bool of_cluster = command->get_parent()->get_name() == "cluster";
+    const std::string name = (of_cluster ? "freshet cluster " : "freshet ") + command->get_name();
+    EXPECT_THAT(command->help(), HasSubstr("Usage: ")) << name;
+    ASSERT_THAT(command->get_footer(), HasSubstr("\n  ")) << name;
+    EXPECT_THAT(command->get_footer(), HasSubstr(name)) << name;
+  }
+  EXPECT_GE(visible().size(), 16u);
+}
+
+TEST_F(EveryCommandTest, CanSpeakJson) {
+  for (const CLI::App* command : visible()) {
+    if (command->get_name() == "completion") continue;  // What it prints is for a shell.
+    EXPECT_NE(command->get_option_no_throw("--json"), nullptr) << command->get_name();
+  }
+}
+
 }  // namespace
 }  // namespace freshet::cli
