@@ -1,7 +1,11 @@
 #include "runtime/api/dl_module_loader.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "runtime/api/abi.h"
@@ -78,7 +82,41 @@ Result<std::shared_ptr<JobModule>> open_module(const std::string& path) {
       static_cast<const char*>(name), [build](Environment& environment) { build(&environment); }));
 }
 
+/// A file without a name that has `bytes`: its path in this process. It stays open for ever, so
+/// that no other module gets the same path.
+Result<std::string> file_in_memory(std::string_view bytes) {
+  const int descriptor = ::memfd_create("job-module", MFD_CLOEXEC);
+  if (descriptor < 0) return unavailable(std::string("no memory file: ") + ::strerror(errno));
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Status why = unavailable(std::string("no memory file: ") + ::strerror(errno));
+      ::close(descriptor);
+      return why;
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
 }  // namespace
+
+Result<std::shared_ptr<JobModule>> DlModuleLoader::load_bytes(std::string_view bytes,
+                                                              const std::string& name) {
+  const std::lock_guard lock(one_load_);
+  const std::string hash = content_hash(bytes);
+  if (const auto loaded = module_of_hash_.find(hash); loaded != module_of_hash_.end())
+    return loaded->second;
+  const std::string context = "module '" + name + "'";
+  if (Status status = check_module(bytes); !status.ok()) return status.with_context(context);
+  const auto path = file_in_memory(bytes);
+  if (!path.ok()) return path.status().with_context(context);
+  auto module = open_module(*path);
+  if (!module.ok()) return module.status().with_context(context);
+  module_of_hash_[hash] = *module;
+  return module;
+}
 
 Result<std::shared_ptr<JobModule>> DlModuleLoader::load(const std::string& path) {
   const std::lock_guard lock(one_load_);

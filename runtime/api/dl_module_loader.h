@@ -25,6 +25,10 @@ class DlModuleLoader final : public ModuleLoader {
   /// Also refuses a file whose content differs from what was loaded from the same path before.
   Result<std::shared_ptr<JobModule>> load(const std::string& path) override;
 
+  /// A module from memory: code that is mapped from a file ends its process when somebody writes
+  /// over that file. `name` is for messages.
+  Result<std::shared_ptr<JobModule>> load_bytes(std::string_view bytes, const std::string& name);
+
  private:
   FileSystem& files_;
   std::mutex one_load_;

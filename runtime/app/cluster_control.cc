@@ -77,9 +77,11 @@ Status ClusterControl::claim() {
   ClusterState mine;
   mine.boot = boot_id(files_);
   mine.supervisor = own_process();
-  RETURN_IF_ERROR(files_.write_atomically(prepared + "/state", to_text(mine)));
-  Status claimed = files_.rename(prepared, directory_.path());
-  if (!claimed.ok()) claimed = take_over(prepared);
+  Status claimed = files_.write_atomically(prepared + "/state", to_text(mine));
+  if (claimed.ok()) {
+    claimed = files_.rename(prepared, directory_.path());
+    if (!claimed.ok()) claimed = take_over(prepared);
+  }
   if (!claimed.ok()) RETURN_IF_ERROR(files_.remove_all(prepared));
   return claimed;
 }

@@ -15,8 +15,22 @@ namespace freshet {
 
 namespace {
 
+/// What a full disk still has where `path` is or was to be; empty when nobody knows.
+std::string free_space_at(const std::string& path) {
+  struct statvfs about {};
+  for (std::filesystem::path at = path;; at = at.parent_path()) {
+    if (::statvfs(at.empty() ? "." : at.c_str(), &about) == 0) break;
+    if (at.empty() || !at.has_relative_path()) return "";
+  }
+  const uint64_t bytes = static_cast<uint64_t>(about.f_bavail) * about.f_frsize;
+  const bool no_more_files = about.f_files != 0 && about.f_favail == 0;
+  return " (" + std::to_string(bytes) + " bytes are free there" +
+         (no_more_files ? ", and no file can be added" : "") + ")";
+}
+
 Status from_errno(const std::string& path, int error) {
-  const std::string message = path + ": " + std::strerror(error);
+  std::string message = path + ": " + std::strerror(error);
+  if (error == ENOSPC || error == EDQUOT) message += free_space_at(path);
   switch (error) {
     case ENOENT:
     case ENOTDIR:

@@ -17,10 +17,12 @@ std::string test_job(const std::string& name) {
 }
 
 TestCluster::TestCluster(const Options& options)
-    : options_(options), processes_(make_system_process_host()) {
+    : options_(options),
+      base_(options.state_directory.empty() ? directory_.path() : options.state_directory),
+      processes_(make_system_process_host()) {
   std::vector<std::string> arguments = {
-      "cluster",     "start",           "--name",         options_.name,
-      "--state-dir", directory_.path(), "--taskmanagers", std::to_string(options_.task_managers)};
+      "cluster",     "start", "--name",         options_.name,
+      "--state-dir", base_,   "--taskmanagers", std::to_string(options_.task_managers)};
   if (options_.slots != 0) {
     arguments.insert(arguments.end(), {"--slots", std::to_string(options_.slots)});
   }
@@ -36,12 +38,11 @@ TestCluster::~TestCluster() {
 
 Outcome TestCluster::stop() {
   state();
-  return run_freshet(
-      {"cluster", "stop", "--name", options_.name, "--state-dir", directory_.path()});
+  return run_freshet({"cluster", "stop", "--name", options_.name, "--state-dir", base_});
 }
 
 ClusterState TestCluster::state() {
-  const auto directory = ClusterDirectory::of(directory_.path(), options_.name);
+  const auto directory = ClusterDirectory::of(base_, options_.name);
   CHECK(directory.ok());
   auto state = read_cluster_state(*directory, *make_local_file_system());
   if (!state.ok()) return ClusterState();
@@ -80,8 +81,7 @@ void TestCluster::signal(const std::string& name, int signal) {
 
 std::vector<std::string> TestCluster::command(const std::string& command,
                                               std::vector<std::string> arguments) const {
-  std::vector<std::string> all = {command, "--cluster", options_.name, "--state-dir",
-                                  directory_.path()};
+  std::vector<std::string> all = {command, "--cluster", options_.name, "--state-dir", base_};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
 }
@@ -105,7 +105,7 @@ std::vector<JobLine> TestCluster::jobs() const {
 }
 
 std::string TestCluster::log(const std::string& process) const {
-  return read_file(directory_.path() + "/" + options_.name + "/" + process + ".log");
+  return read_file(base_ + "/" + options_.name + "/" + process + ".log");
 }
 
 size_t TestCluster::count_in_log(const std::string& process, const std::string& text) const {
@@ -116,7 +116,7 @@ size_t TestCluster::count_in_log(const std::string& process, const std::string& 
 }
 
 std::string TestCluster::output(const std::string& process) const {
-  return read_file(directory_.path() + "/" + options_.name + "/" + process + ".out");
+  return read_file(base_ + "/" + options_.name + "/" + process + ".out");
 }
 
 }  // namespace freshet::testing

@@ -28,6 +28,7 @@ class TestCluster {
     uint32_t slots = 2;                  // 0: `cluster start` is not told.
     std::vector<std::string> arguments;  // More for `cluster start`.
     std::string name = "test";
+    std::string state_directory = "";  // Empty: one of its own.
   };
 
   TestCluster() : TestCluster(Options()) {}
@@ -59,7 +60,7 @@ class TestCluster {
   std::vector<JobLine> jobs() const;
 
   Outcome stop();
-  const std::string& state_directory() const { return directory_.path(); }
+  const std::string& state_directory() const { return base_; }
   const std::string& name() const { return options_.name; }
   std::string log(const std::string& process) const;
   /// How often `text` is in that log.
@@ -72,6 +73,7 @@ class TestCluster {
 
   const Options options_;
   TemporaryDirectory directory_;
+  const std::string base_;
   const std::unique_ptr<ProcessHost> processes_;
   std::map<pid_t, ProcessIdentity> seen_;
   Outcome started_;

@@ -82,6 +82,20 @@ TEST_F(DlModuleLoaderTest, GivesOneModuleForOneContent) {
   EXPECT_EQ(*loader_.load(copy), module);
 }
 
+TEST_F(DlModuleLoaderTest, NeedsNoFileForAModuleFromMemory) {
+  const std::string bytes = read(path("test_job_good"));
+  const auto module = loader_.load_bytes(bytes, "good.so");
+  ASSERT_TRUE(module.ok()) << module.status().to_string();
+  EXPECT_EQ(*loader_.load_bytes(bytes, "another.so"), *module);
+  const auto other = loader_.load_bytes(read(path("test_job_throwing")), "throwing.so");
+  ASSERT_TRUE(other.ok()) << other.status().to_string();
+  EXPECT_EQ((*(*module)->build(options_with(2, {"--factor", "10"})))->name(), "good");
+  EXPECT_FALSE((*other)->build(options_with(1, {})).ok());
+  const auto text = loader_.load_bytes("not a module", "text.so");
+  EXPECT_TRUE(contains(text.status().message(), "module 'text.so': it is not a shared object"));
+  EXPECT_FALSE(loader_.load_bytes("not a module", "text.so").ok());
+}
+
 TEST_F(DlModuleLoaderTest, RefusesAFileThatIsNoModule) {
   EXPECT_TRUE(contains(refusal(write("text.so", "not a module")), "not a shared object"));
   EXPECT_TRUE(contains(refusal(write("empty.so", "")), "not a shared object"));

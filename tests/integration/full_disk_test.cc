@@ -1,0 +1,162 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "tests/integration/results.h"
+#include "tests/integration/test_cluster.h"
+
+namespace freshet::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A file system in memory with room for a few modules.
+class SmallDisk {
+ public:
+  SmallDisk() : mounted_(::mount("tmpfs", path(), "tmpfs", 0, "size=8m,mode=0700") == 0) {
+    if (!mounted_) why_ = std::strerror(errno);
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }
+  const std::string& why() const { return why_; }
+  const char* path() const { return directory_.path().c_str(); }
+  std::string operator/(const std::string& name) const { return directory_ / name; }
+
+  /// Takes all that is left.
+  void fill() const {
+    std::ofstream file(directory_ / "filler", std::ios::binary);
+    const std::string page(4096, 'x');
+    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+  void free() const { ASSERT_EQ(std::remove((directory_ / "filler").c_str()), 0); }
+
+ private:
+  const TemporaryDirectory directory_;
+  const bool mounted_;
+  std::string why_;
+};
+
+/// A cluster whose files are on a disk that becomes full while it runs.
+class FullDiskTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!disk_.mounted()) GTEST_SKIP() << "cannot mount a small disk: " << disk_.why();
+    TestCluster::Options options;
+    options.state_directory = disk_.path();
+    cluster_.emplace(options);
+    ASSERT_TRUE(cluster_->ok()) << cluster_->started().errors;
+    write_file(text_, "one two two\n");
+  }
+  void TearDown() override { cluster_.reset(); }
+
+  Outcome count(const std::string& output, const std::string& mode = "streaming") const {
+    return cluster_->run({"-D", "restart-strategy.type=none", "--mode", mode,
+                          job_module("wordcount"), "-p", "2", "--", "--input", text_, "--output",
+                          output});
+  }
+  std::string of_cluster(const std::string& name) const { return disk_ / "test/" + name; }
+
+  void expect_that_a_job_runs_and_nobody_was_restarted(const std::string& mode) {
+    const Outcome outcome = count(directory_ / mode, mode);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(read_word_counts(directory_ / mode), count_words({text_}));
+    for (const ClusterProcess& one : cluster_->state().processes) {
+      EXPECT_TRUE(one.running) << one.name;
+      EXPECT_EQ(one.restarts, 0u) << one.name;
+    }
+  }
+  static void expect_full(const Outcome& outcome, const std::string& path) {
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr(path), HasSubstr(": No space left on device ("),
+                                      HasSubstr(" bytes are free there)")));
+  }
+
+  const SmallDisk disk_;
+  const TemporaryDirectory directory_;
+  const std::string text_ = directory_ / "text";
+  std::optional<TestCluster> cluster_;
+};
+
+TEST_F(FullDiskTest, ModulesAreRefusedWithPathAndFreeSpaceUntilThereIsRoom) {
+  const int port = cluster_->rest_port();
+  disk_.fill();
+  expect_full(count(directory_ / "refused"), of_cluster("jobmanager/blobs/"));
+  const auto upload =
+      httplib::Client("127.0.0.1", port)
+          .Post("/jars/upload",
+                httplib::MultipartFormDataItems{{"jarfile", read_file(job_module("wordcount")),
+                                                 "wordcount.so", "application/x-java-archive"}});
+  ASSERT_TRUE(upload);
+  EXPECT_GE(upload->status, 400);
+  EXPECT_THAT(upload->body, AllOf(HasSubstr("{\"errors\":[\""), HasSubstr("/jobmanager/uploads/"),
+                                  HasSubstr("No space left on device (0 bytes are free there)")));
+  disk_.free();
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");
+}
+
+TEST_F(FullDiskTest, ResultsAndPartitionsFailTheirJobWithPathAndFreeSpaceUntilThereIsRoom) {
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");  // The module is there now.
+  disk_.fill();
+  expect_full(count(disk_ / "out"), disk_ / "out");
+  expect_full(count(directory_ / "unfinished", "batch"), "/partitions/");
+  disk_.free();
+  EXPECT_FALSE(exists(disk_ / "out"));
+  expect_that_a_job_runs_and_nobody_was_restarted("batch");
+}
+
+TEST_F(FullDiskTest, LogsLoseLinesUntilThereIsRoom) {
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");
+  disk_.fill();
+  // The last pages of the files have room left.
+  EXPECT_TRUE(wait_until(
+      [&] {
+        count(disk_ / "out");
+        return cluster_->output("jobmanager").find("the log cannot be written") !=
+               std::string::npos;
+      },
+      60s));
+  disk_.free();
+  expect_that_a_job_runs_and_nobody_was_restarted("batch");
+  EXPECT_GE(cluster_->count_in_log("jobmanager", cluster_->jobs().back().id), 1u);
+}
+
+TEST_F(FullDiskTest, ACommandThatFindsNoRoomLeavesNothing) {
+  disk_.fill();
+  const Outcome second =
+      run_freshet({"cluster", "start", "--name", "second", "--state-dir", disk_.path()});
+  expect_full(second, disk_ / ".second.");
+  disk_.free();
+  const auto left = make_local_file_system()->list(disk_.path());
+  ASSERT_TRUE(left.ok());
+  for (const FileInfo& entry : *left) EXPECT_EQ(entry.path, disk_ / "test");
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");
+}
+
+TEST_F(FullDiskTest, ATaskManagerThatDiesIsStartedAgain) {
+  disk_.fill();
+  cluster_->kill("taskmanager-1");
+  disk_.free();
+  EXPECT_TRUE(wait_until(
+      [&] {
+        return cluster_->process("taskmanager-1").restarts == 1 &&
+               cluster_->process("taskmanager-1").address.has_value();
+      },
+      30s));
+  EXPECT_TRUE(wait_until([&] { return count(directory_ / "again").exit_code == 0; }, 30s));
+}
+
+}  // namespace
+}  // namespace freshet::testing
