@@ -10,6 +10,12 @@
 
 namespace freshet {
 
+FileElevator::FileElevator(Options options) : options_(std::move(options)) {
+  options_.pool->add_file();
+}
+
+FileElevator::~FileElevator() { options_.pool->remove_file(); }
+
 std::shared_ptr<PartitionReader> FileElevator::read(PartitionReader::Options options) {
   auto reader =
       std::make_shared<PartitionReader>(std::move(options), shared_from_this(), options_.pool);
@@ -17,8 +23,40 @@ std::shared_ptr<PartitionReader> FileElevator::read(PartitionReader::Options opt
     MutexLock lock(mutex_);
     reader->serial_ = next_serial_++;
   }
+  serve_from_windows(*reader);
   request(reader);
   return reader;
+}
+
+/// Nobody else knows the reader yet, so its position is in these hands.
+void FileElevator::serve_from_windows(PartitionReader& reader) {
+  const PartitionReader::Options& options = reader.options_;
+  if (options.count != 1 || options.next_element != 0) return;
+  Windows windows;
+  uint32_t regions = 0;
+  {
+    MutexLock lock(mutex_);
+    regions = regions_;
+    for (const auto& window : windows_) {
+      if (window->covers(options.subpartition)) windows.push_back(window);
+    }
+  }
+  PartitionReader::Position& position = reader.position_;
+  while (!windows.empty() && reader.wants() && options_.pool->available()) {
+    const auto window = std::find_if(windows.begin(), windows.end(), [&](const auto& each) {
+      return each->region() == position.region;
+    });
+    if (window == windows.end()) return;
+    if (const auto part = (*window)->find(options.subpartition)) {
+      auto blocks = cut(part->entry.subpartition, part->entry.offset, part->bytes);
+      // Whoever reads the file says what is wrong with it.
+      if (!blocks.ok() || blocks->back().offset + blocks->back().size != part->entry.end()) return;
+      position.elements += part->entry.elements;
+      position.skips = false;
+      reader.deliver(std::move(blocks).value());
+    }
+    if (++position.region == regions) return reader.end(position.elements);
+  }
 }
 
 Status FileElevator::damaged(uint64_t offset, std::string_view what) const {
@@ -88,6 +126,8 @@ bool FileElevator::admit() {
     if (file.ok()) {
       file_ = std::move(file).value();
       to_all_.store(file_->footer().to_all, std::memory_order_release);
+      MutexLock lock(mutex_);
+      regions_ = static_cast<uint32_t>(file_->footer().regions.size());
     } else {
       for (const ReaderHere& here : came) {
         const Reader reader = here.lock();
@@ -185,6 +225,10 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
       sweep_.erase(first);
       continue;
     }
+    if (parts.empty() && may_read && give_from_window(reader)) {
+      sweep_.erase(first);
+      continue;
+    }
     const bool is_behind = parts.empty() || first->first == parts.back().offset + parts.back().size;
     const size_t most = has_memory ? ReadPool::kRunBytesMax - total : kLargeBlockBytes;
     if (!may_read || !is_behind || most < kLargeBlockBytes) break;
@@ -204,11 +248,53 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
   return parts;
 }
 
+/// What was read meanwhile for somebody else.
+bool FileElevator::give_from_window(const Reader& reader) {
+  const PartitionReader::Position& position = reader->position_;
+  const IndexEntry& entry = position.entries.front();
+  if (position.offset != entry.offset) return false;
+  const uint32_t subpartition = entry.subpartition == kAllSubpartitions ? 0 : entry.subpartition;
+  std::shared_ptr<const ReadWindow> window;
+  {
+    MutexLock lock(mutex_);
+    const auto found = std::find_if(windows_.begin(), windows_.end(), [&](const auto& each) {
+      return each->region() == position.region - 1 && each->covers(subpartition);
+    });
+    if (found == windows_.end()) return false;
+    window = *found;
+  }
+  const auto part = window->find(subpartition);
+  if (!part) return false;
+  const Status status = give({reader, position.offset, part->bytes.size()}, part->bytes);
+  if (!status.ok()) reader->fail(status);
+  place(reader);
+  return true;
+}
+
+size_t FileElevator::widen(const Part& first, size_t size) const {
+  const PartitionReader::Position& position = first.reader->position_;
+  const bool from_its_begin = first.offset == position.entries.front().offset;
+  const std::vector<RegionRecord>& regions = file_->footer().regions;
+  if (!from_its_begin || regions.size() > kWindowsMax) return size;
+  const uint64_t end = regions[position.region - 1].index;
+  const uint64_t wide =
+      std::min(options_.pool->window_bytes() / regions.size(), end - first.offset);
+  return std::max(size, static_cast<size_t>(wide));
+}
+
 void FileElevator::read_run(const std::vector<Part>& parts) {
+  const PartitionReader::Position& position = parts.front().reader->position_;
+  const IndexEntry first = position.entries.front();
+  const uint32_t region = position.region - 1;
   const uint64_t begin = parts.front().offset;
   const auto size = static_cast<size_t>(parts.back().offset + parts.back().size - begin);
+  const size_t wide = widen(parts.front(), size);
+  const bool for_all = first.subpartition == kAllSubpartitions;
+  const bool keep = (wide > size || for_all) &&
+                    first.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
   std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
-  const Status status = file_->read(begin, scratch.get(), size);
+  const Status status = file_->read(begin, scratch.get(), wide);
+  if (status.ok() && keep) keep_window(first, region, {scratch.get(), wide});
   for (const Part& part : parts) {
     Status given = status;
     if (given.ok()) given = give(part, {scratch.get() + (part.offset - begin), part.size});
@@ -218,29 +304,66 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
   options_.pool->give_scratch(std::move(scratch));
 }
 
+void FileElevator::keep_window(const IndexEntry& first, uint32_t region, std::string_view bytes) {
+  const bool for_all = first.subpartition == kAllSubpartitions;
+  const uint32_t subpartitions = file_->footer().subpartitions;
+  const uint32_t from = for_all ? 0 : first.subpartition;
+  // About as many as there are, if they are as large as the first.
+  const auto entries_max = static_cast<uint32_t>(bytes.size() / first.bytes * 3 / 2 + 2);
+  const uint32_t end = for_all ? subpartitions : std::min(subpartitions - from, entries_max) + from;
+  Windows dropped;
+  {
+    MutexLock lock(mutex_);
+    std::erase_if(windows_, [&](auto& window) {
+      if (window->region() != region) return false;
+      dropped.push_back(std::move(window));
+      return true;
+    });
+  }
+  dropped.clear();
+  Result<std::vector<IndexEntry>> entries = file_->find(region, from, end - from);
+  if (!entries.ok()) return;  // Whoever needs one of them hears of it.
+  std::sort(entries->begin(), entries->end(), [](const IndexEntry& a, const IndexEntry& b) {
+    return a.subpartition < b.subpartition;
+  });
+  auto window = ReadWindow::make(options_.pool, region, first.offset, bytes,
+                                 std::move(entries).value(), from, end);
+  if (!window) return;
+  MutexLock lock(mutex_);
+  windows_.push_back(std::move(window));
+}
+
 Status FileElevator::give(const Part& part, std::string_view bytes) {
   PartitionReader::Position& position = part.reader->position_;
-  const uint32_t subpartition = position.entries.front().subpartition;
-  std::vector<PartitionReader::Stored> blocks;
-  while (bytes.size() >= kBlockHeaderBytes) {
-    const Result<BlockHeader> header = decode_block_header(bytes);
-    if (!header.ok()) return damaged(position.offset, header.status().message());
-    const auto size = static_cast<uint32_t>(kBlockHeaderBytes) + header->stored_bytes;
-    if (size > bytes.size()) break;  // The next run begins with it.
-    const BlockRef block = options_.pool->allocate(size);
-    std::memcpy(block->data(), bytes.data(), size);
-    blocks.push_back({block, size, subpartition, position.offset});
-    position.offset += size;
-    bytes.remove_prefix(size);
-  }
-  if (blocks.empty()) return damaged(position.offset, "a block goes beyond what there is of it");
+  ASSIGN_OR_RETURN(std::vector<PartitionReader::Stored> blocks,
+                   cut(position.entries.front().subpartition, position.offset, bytes));
+  position.offset = blocks.back().offset + blocks.back().size;
   const IndexEntry& entry = position.entries.front();
   if (position.offset == entry.end()) {
-    position.entries.pop_front();
+    (void)position.entries.pop_front();
     if (!position.entries.empty()) position.offset = position.entries.front().offset;
   }
   part.reader->deliver(std::move(blocks));
   return Status();
+}
+
+Result<std::vector<PartitionReader::Stored>> FileElevator::cut(uint32_t subpartition,
+                                                               uint64_t offset,
+                                                               std::string_view bytes) const {
+  std::vector<PartitionReader::Stored> blocks;
+  while (bytes.size() >= kBlockHeaderBytes) {
+    const Result<BlockHeader> header = decode_block_header(bytes);
+    if (!header.ok()) return damaged(offset, header.status().message());
+    const auto size = static_cast<uint32_t>(kBlockHeaderBytes) + header->stored_bytes;
+    if (size > bytes.size()) break;  // The next run begins with it.
+    const BlockRef block = options_.pool->allocate(size);
+    std::memcpy(block->data(), bytes.data(), size);
+    blocks.push_back({block, size, subpartition, offset});
+    offset += size;
+    bytes.remove_prefix(size);
+  }
+  if (blocks.empty()) return damaged(offset, "a block goes beyond what there is of it");
+  return blocks;
 }
 
 }  // namespace freshet

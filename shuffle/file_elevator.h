@@ -12,6 +12,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/partition_file.h"
 #include "shuffle/partition_reader.h"
+#include "shuffle/read_window.h"
 
 namespace freshet {
 
@@ -35,7 +36,8 @@ class FileElevator final : public ReadPool::Waiter,
     std::shared_ptr<ReadPool> pool;
   };
 
-  explicit FileElevator(Options options) : options_(std::move(options)) {}
+  explicit FileElevator(Options options);
+  ~FileElevator() override;
 
   /// Begins at once. Also when there is no such file: the reader hears of that.
   std::shared_ptr<PartitionReader> read(PartitionReader::Options options);
@@ -58,6 +60,11 @@ class FileElevator final : public ReadPool::Waiter,
     size_t size = 0;
   };
 
+  using Windows = std::vector<std::shared_ptr<const ReadWindow>>;
+  static constexpr size_t kWindowsMax = 16;  // One of each region; of more regions none.
+
+  /// Gives a reader that comes what was read already for those before it.
+  void serve_from_windows(PartitionReader& reader);
   /// The reader may want something.
   void request(const Reader& reader);
 
@@ -70,8 +77,15 @@ class FileElevator final : public ReadPool::Waiter,
   /// What to read now, of readers whose parts lie behind each other.
   std::vector<Part> next_run();
   void park(const Reader& reader);
+  bool give_from_window(const Reader& reader);
   void read_run(const std::vector<Part>& parts);
+  /// How much to read from there on instead of `size`, for those who come next.
+  size_t widen(const Part& first, size_t size) const;
+  void keep_window(const IndexEntry& first, uint32_t region, std::string_view bytes);
   Status give(const Part& part, std::string_view bytes);
+  /// The whole blocks at the beginning of `bytes`, which are at `offset` in the file.
+  Result<std::vector<PartitionReader::Stored>> cut(uint32_t subpartition, uint64_t offset,
+                                                   std::string_view bytes) const;
   /// Nothing is wanted of it now, unless it is.
   void let_go(const Reader& reader);
   void post_run() REQUIRES(mutex_);
@@ -87,6 +101,8 @@ class FileElevator final : public ReadPool::Waiter,
   Mutex mutex_;
   uint64_t next_serial_ GUARDED_BY(mutex_) = 0;
   std::vector<ReaderHere> came_ GUARDED_BY(mutex_);
+  uint32_t regions_ GUARDED_BY(mutex_) = 0;                   // Of the file, once it was read.
+  Windows windows_ GUARDED_BY(mutex_);                        // The newest last.
   std::map<uint64_t, ReaderHere> parked_ GUARDED_BY(mutex_);  // By serial; for want of memory.
   bool posted_ GUARDED_BY(mutex_) = false;
 };

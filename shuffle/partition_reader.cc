@@ -25,7 +25,7 @@ PartitionReader::PartitionReader(Options options, std::shared_ptr<FileElevator> 
 PartitionReader::~PartitionReader() { pool_->remove_reader(); }
 
 void PartitionReader::close() {
-  std::deque<Stored> dropped;
+  Fifo<Stored> dropped;
   ready_.clear();
   MutexLock lock(mutex_);
   closed_ = true;
@@ -103,8 +103,7 @@ Result<std::optional<PartitionReader::Taken>> PartitionReader::take() {
     {
       MutexLock lock(mutex_);
       if (!stored_.empty()) {
-        stored = std::move(stored_.front());
-        stored_.pop_front();
+        stored = stored_.pop_front();
         stored_bytes_ -= stored.block->capacity();
         request = !end_ && stored_bytes_ <= pool_->read_ahead_bytes() / 2;
       } else if (!status_.ok()) {
@@ -119,13 +118,11 @@ Result<std::optional<PartitionReader::Taken>> PartitionReader::take() {
     if (!stored.block) return std::optional<Taken>();
     if (Status status = decode(stored); !status.ok()) return give_up(std::move(status));
   }
-  Taken taken = std::move(ready_.front());
-  ready_.pop_front();
-  return std::optional(std::move(taken));
+  return std::optional(ready_.pop_front());
 }
 
 Status PartitionReader::give_up(Status status) {
-  std::deque<Stored> dropped;
+  Fifo<Stored> dropped;
   ready_.clear();
   MutexLock lock(mutex_);
   dropped.swap(stored_);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/buffer.h"
+#include "shuffle/fifo.h"
 #include "shuffle/partition_file_format.h"
 #include "shuffle/read_pool.h"
 
@@ -79,7 +79,7 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
   /// Where the elevator is with it. In its hands only.
   struct Position {
     uint32_t region = 0;  // To be looked at next.
-    std::deque<IndexEntry> entries;
+    Fifo<IndexEntry> entries;
     uint64_t offset = 0;    // In the first of these.
     uint64_t elements = 0;  // Up to the last of these, of all subpartitions.
     bool skips = true;      // Nothing was read yet.
@@ -116,12 +116,12 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
 
   // Of the thread that takes.
   std::vector<Channel> channels_;  // By subpartition, from the first.
-  std::deque<Taken> ready_;
+  Fifo<Taken> ready_;
   bool began_ = false;
   bool delivered_ = false;  // Something from next_element on.
 
   mutable Mutex mutex_;
-  std::deque<Stored> stored_ GUARDED_BY(mutex_);
+  Fifo<Stored> stored_ GUARDED_BY(mutex_);
   uint64_t stored_bytes_ GUARDED_BY(mutex_) = 0;
   Channel skipped_ GUARDED_BY(mutex_);
   bool waits_ GUARDED_BY(mutex_) = false;

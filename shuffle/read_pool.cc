@@ -46,6 +46,17 @@ uint64_t ReadPool::read_ahead_bytes() const {
   return std::clamp<uint64_t>(share, kLargeBlockBytes, kReadAheadBytesMax);
 }
 
+uint64_t ReadPool::window_bytes() const {
+  const uint64_t share = total_bytes() / 2 / std::max(files_.load(), 1u);
+  return std::clamp(share, kWindowBytesMin, kWindowBytesMax);
+}
+
+bool ReadPool::take_window(uint64_t bytes) {
+  if (windows_held_bytes_.fetch_add(bytes) + bytes <= total_bytes() / 2) return true;
+  windows_held_bytes_.fetch_sub(bytes);
+  return false;
+}
+
 std::unique_ptr<char[]> ReadPool::take_scratch() {
   {
     MutexLock lock(mutex_);

@@ -21,6 +21,8 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
  public:
   static constexpr size_t kRunBytesMax = 256u << 10;          // Read at once.
   static constexpr uint64_t kReadAheadBytesMax = 512u << 10;  // Of one reader.
+  static constexpr uint64_t kWindowBytesMin = 4u << 10;
+  static constexpr uint64_t kWindowBytesMax = 64u << 10;
   static constexpr uint32_t kFilesKeptMax = 512;  // Open while nothing is read from them.
 
   class Waiter {
@@ -50,6 +52,16 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
   void remove_reader() { readers_.fetch_sub(1); }
   uint64_t read_ahead_bytes() const;
 
+  /// Each file that is read counts. What may be kept of one beside, for those who come next; see
+  /// ReadWindow. All windows together hold at most half of what the pool was made with.
+  void add_file() { files_.fetch_add(1); }
+  void remove_file() { files_.fetch_sub(1); }
+  uint64_t window_bytes() const;
+  /// False when there is no memory for one of so many bytes.
+  bool take_window(uint64_t bytes);
+  uint64_t windows_held_bytes() const { return windows_held_bytes_.load(); }
+  void give_window(uint64_t bytes) { windows_held_bytes_.fetch_sub(bytes); }
+
   /// Memory of kRunBytesMax to read to; to be given back.
   std::unique_ptr<char[]> take_scratch();
   void give_scratch(std::unique_ptr<char[]> scratch);
@@ -66,6 +78,8 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
   std::shared_ptr<MemoryAccount> account_;
   std::atomic<uint32_t> readers_{0};
   std::atomic<uint32_t> files_kept_{0};
+  std::atomic<uint32_t> files_{0};
+  std::atomic<uint64_t> windows_held_bytes_{0};
 
   Mutex mutex_;
   std::vector<std::weak_ptr<Waiter>> waiters_ GUARDED_BY(mutex_);

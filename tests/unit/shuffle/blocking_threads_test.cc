@@ -19,10 +19,11 @@ class BlockingThreadsTest : public ::testing::Test {
   static constexpr uint32_t kSubpartitions = 16;
   static constexpr uint64_t kRecords = 200'000;
 
-  BlockingThreadsTest() {
+  BlockingThreadsTest() { open_store(); }
+  void open_store() {
     const auto wait = [](const std::function<void()>& function) { function(); };
     auto store =
-        PartitionStore::create({SpillPlace{&files_, "/partitions", &disk_, wait}, 64 << 10});
+        PartitionStore::create({SpillPlace{&files_, "/partitions", &disk_, wait}, read_bytes_});
     EXPECT_TRUE(store.ok());
     store_ = std::move(store).value();
   }
@@ -37,7 +38,7 @@ class BlockingThreadsTest : public ::testing::Test {
   std::unique_ptr<BlockingPartition> make_partition(std::shared_ptr<Bell> bell) {
     ResultPartition::Options options;
     options.job = key().job;
-    options.subpartitions = kSubpartitions;
+    options.subpartitions = subpartitions_;
     options.fixed_record_size = 8;
     options.wake = [bell] { bell->ring(); };
     BlockingPartition::Context context;
@@ -53,7 +54,7 @@ class BlockingThreadsTest : public ::testing::Test {
     const auto bell = std::make_shared<Bell>();
     const auto partition = make_partition(bell);
     for (uint64_t i = 0; i < kRecords; ++i)
-      partition->write_plain(static_cast<uint32_t>(i % kSubpartitions), kNoTimestamp, i);
+      partition->write_plain(static_cast<uint32_t>(i % subpartitions_), kNoTimestamp, i);
     partition->end_of_data();
     while (!partition->published()) bell->wait();
     const auto published = *partition->published();
@@ -89,6 +90,8 @@ class BlockingThreadsTest : public ::testing::Test {
     return records;
   }
 
+  uint32_t subpartitions_ = kSubpartitions;
+  uint64_t read_bytes_ = 64u << 10;  // Of what is read.
   std::shared_ptr<Clock> clock_ = make_system_clock();
   MemoryFileSystem files_;
   ThreadExecutor disk_{"disk", *clock_};
@@ -132,6 +135,29 @@ TEST_F(BlockingThreadsTest, ConsumersComeAndGoWhileOthersRead) {
     for (const auto& thread : threads) thread->stop();
   }
   EXPECT_EQ(whole, 0u);
+}
+
+TEST_F(BlockingThreadsTest, ConsumersOfSmallPartsComeOneAfterTheOther) {
+  read_bytes_ = 1u << 20;
+  open_store();
+  subpartitions_ = 300;
+  write();
+  std::atomic<uint32_t> next{0};
+  std::atomic<uint64_t> records{0};
+  {
+    std::vector<std::unique_ptr<ThreadExecutor>> threads;
+    for (uint32_t i = 0; i < 4; ++i) {
+      threads.push_back(std::make_unique<ThreadExecutor>("consumer", *clock_));
+      threads.back()->post("read", [&] {
+        for (uint32_t each = next++; each < subpartitions_; each = next++)
+          records += read(each, UINT64_MAX);
+      });
+    }
+    for (const auto& thread : threads) thread->stop();
+  }
+  EXPECT_EQ(records, kRecords);
+  EXPECT_GT(store_->read_pool()->windows_held_bytes(), 0u);
+  store_->release_job(key().job);
 }
 
 TEST_F(BlockingThreadsTest, IsReleasedWhileTheDiskWrites) {

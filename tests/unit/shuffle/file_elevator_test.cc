@@ -1,5 +1,6 @@
 #include "shuffle/file_elevator.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/unit/shuffle/blocking_rig.h"
@@ -77,6 +78,55 @@ TEST_F(FileElevatorTest, ReadsAWholeFileForAllItsReadersFromItsBeginningToItsEnd
   EXPECT_LE(bytes, file_bytes_ + kTailBytes);
   EXPECT_LE(reads_.size(), 100u);
   for (const auto& reader : readers) reader->close();
+}
+
+TEST_F(FileElevatorTest, WhoComesNextFindsItsSmallPartRead) {
+  // Several regions, and something for all.
+  const Settings settings{.subpartitions = 400, .codec = BlockCodec::kNone};
+  const auto partition = make_partition(settings);
+  for (uint32_t i = 0; i < 6'000; ++i)
+    write(*partition, i * 7 % 400, {{}, kNoTimestamp, fmt::format("{:090}", i)});
+  partition->broadcast_event(ElementKind::kWatermark, "12345678");
+  const auto published = publish(*partition, settings);
+  ASSERT_TRUE(published.ok());
+  partition->release();
+  ASSERT_TRUE(read_all(settings, 0).ok());
+  int waited = 0;
+  record_reads();
+  for (uint32_t i = 0; i < settings.subpartitions; ++i) {
+    const auto next = reader(settings, i);
+    std::vector<Written> elements;
+    const auto first = next->take();
+    ASSERT_TRUE(first.ok());
+    if (*first || next->ended()) {
+      next->close();
+    } else {
+      ++waited;
+    }
+    ASSERT_EQ(read_all(settings, i)->size(), 16u);
+  }
+  // With each of these some dozens after it.
+  EXPECT_LT(waited, 25);
+  uint64_t bytes = 0;
+  for (const auto& [offset, size] : reads_) bytes += size;
+  EXPECT_LT(bytes, 2 * published->file_bytes);
+}
+
+TEST_F(FileElevatorTest, WhatIsReadForThoseWhoComeNextIsBounded) {
+  restart(64u << 10);
+  std::vector<std::shared_ptr<PartitionReader>> readers;
+  Settings settings{.subpartitions = 50};
+  for (settings.producer = 0; settings.producer < 40; ++settings.producer) {
+    write_regions(settings, 30'000);
+    readers.push_back(reader(settings, 0));
+    ASSERT_TRUE(take(*readers.back()).ok());
+    EXPECT_LE(store_->read_pool()->windows_held_bytes(), 32u << 10);
+  }
+  EXPECT_GT(store_->read_pool()->windows_held_bytes(), 16u << 10);
+  for (const auto& reader : readers) reader->close();
+  readers.clear();
+  store_->release_job(key().job);
+  EXPECT_EQ(store_->read_pool()->windows_held_bytes(), 0u);
 }
 
 TEST_F(FileElevatorTest, ServesEachReaderOnceInASweepByRisingOffset) {
