@@ -13,12 +13,13 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
-#include <deque>
 #include <mutex>
 
+#include "network/asio_transport.h"
+#include "runtime/base/file_system.h"
 #include "runtime/base/thread_executor.h"
-#include "shuffle/blocking_partition.h"
-#include "shuffle/partition_store.h"
+#include "shuffle/block_codec.h"
+#include "shuffle/shuffle_environment.h"
 #include "tests/bench/interruption.h"
 #include "tests/bench/median.h"
 #include "tests/bench/process_facts.h"
@@ -35,7 +36,8 @@ struct Options {
   std::vector<uint32_t> parallelism = {4, 1000};
   std::vector<std::string> codecs = {"none", "lz4", "zstd"};
   uint32_t workers = 2;
-  uint64_t write_memory_mb = 16;
+  std::vector<std::string> paths = {"local", "remote"};
+  uint64_t buffer_memory_mb = 64;
   uint64_t read_memory_mb = 32;
   uint32_t repeat = 3;
   bool warm = false;
@@ -44,6 +46,7 @@ struct Options {
 struct Row {
   uint32_t parallelism = 0;
   BlockCodec codec = BlockCodec::kNone;
+  bool remote = false;  // Consumers are in another TaskManager.
 };
 
 /// Of one run, in a process of its own; passed on through a pipe.
@@ -52,6 +55,8 @@ struct Measurement {
   double read_mb_per_s = 0;
   double loop_write_mb_per_s = 0;
   double loop_read_mb_per_s = 0;
+  double codec_loop_write_mb_per_s = 0;
+  double codec_loop_read_mb_per_s = 0;
   double file_mb = 0;
   double rss_mb = 0;
 };
@@ -65,27 +70,31 @@ void check(const Status& status) {
   if (!status.ok()) fail(status.to_string());
 }
 
-/// Readers of which something can be taken, as they are woken.
-class ReadyList {
+/// What a worker waits with.
+class Bell {
  public:
-  void add(size_t index) {
+  void ring() {
     std::lock_guard lock(mutex_);
-    ready_.push_back(index);
+    rung_ = true;
     changed_.notify_one();
   }
-  size_t wait() {
+  void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty(); });
-    const size_t index = ready_.front();
-    ready_.pop_front();
-    return index;
+    changed_.wait(lock, [this] { return rung_; });
+    rung_ = false;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<size_t> ready_;
+  bool rung_ = false;
 };
+
+int open_file(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (fd < 0) fail(path + ": " + std::strerror(errno));
+  return fd;
+}
 
 /// Records with a key that nobody can guess and words that repeat.
 class Records {
@@ -116,6 +125,90 @@ std::string directory_of(const Options& options, pid_t process) {
   return fmt::format("{}/freshet-bench-blocking-{}", options.directory, process);
 }
 
+/// As many bytes as records, in blocks of 1 MiB: what a partition is compared with.
+class Loop {
+ public:
+  /// Each of `threads` has a file of its own and an equal part of the bytes. With a codec the
+  /// blocks are compressed, each alone.
+  Loop(std::string path, uint64_t bytes, uint32_t threads, BlockCodec codec)
+      : path_(std::move(path)), bytes_(bytes / threads), threads_(threads), codec_(codec) {
+    Records records(0);
+    while (block_.size() < kLoopBlockBytes) block_ += records.next();
+    block_.resize(kLoopBlockBytes);
+  }
+
+  void write(const Clock& clock) const {
+    on_threads(clock, [this](uint32_t thread) { write_one(thread); });
+  }
+  void read(const Clock& clock) const {
+    on_threads(clock, [this](uint32_t thread) { read_one(thread); });
+  }
+  std::vector<std::string> paths() const {
+    std::vector<std::string> paths;
+    for (uint32_t i = 0; i < threads_; ++i) paths.push_back(path_of(i));
+    return paths;
+  }
+
+ private:
+  std::string path_of(uint32_t thread) const { return fmt::format("{}-{}", path_, thread); }
+
+  void on_threads(const Clock& clock, const std::function<void(uint32_t)>& step) const {
+    std::vector<std::unique_ptr<ThreadExecutor>> threads;
+    for (uint32_t i = 0; i < threads_; ++i) {
+      threads.push_back(std::make_unique<ThreadExecutor>("loop", clock));
+      threads.back()->post("loop", [&step, i] { step(i); });
+    }
+    for (const auto& thread : threads) thread->stop();
+  }
+
+  void write_one(uint32_t thread) const {
+    const int fd = open_file(path_of(thread), O_WRONLY | O_CREAT | O_TRUNC);
+    BlockCompressor compressor(codec_);
+    std::string stored(sizeof(uint32_t) + block_.size(), '\0');
+    for (uint64_t left = bytes_; left > 0;) {
+      const std::string_view raw = std::string_view(block_).substr(0, left);
+      std::string_view out = raw;
+      if (codec_ != BlockCodec::kNone) {
+        char* const to = stored.data() + sizeof(uint32_t);
+        const auto size = static_cast<uint32_t>(compressor.compress(raw, to, raw.size()));
+        if (size == 0) fail("a block of the loop does not become smaller");
+        std::memcpy(stored.data(), &size, sizeof size);
+        out = {stored.data(), sizeof size + size};
+      }
+      if (::write(fd, out.data(), out.size()) != static_cast<ssize_t>(out.size())) fail("write");
+      left -= raw.size();
+    }
+    ::close(fd);
+  }
+
+  void read_one(uint32_t thread) const {
+    const int fd = open_file(path_of(thread), O_RDONLY);
+    std::string block(kLoopBlockBytes, '\0');
+    std::string stored(kLoopBlockBytes, '\0');
+    for (uint64_t left = bytes_; left > 0;) {
+      const size_t size = std::min<uint64_t>(left, kLoopBlockBytes);
+      uint32_t stored_size = static_cast<uint32_t>(size);
+      if (codec_ != BlockCodec::kNone) read_whole(fd, &stored_size, sizeof stored_size);
+      read_whole(fd, stored.data(), stored_size);
+      if (codec_ != BlockCodec::kNone)
+        check(decompress_block(codec_, {stored.data(), stored_size}, block.data(), size));
+      left -= size;
+    }
+    ::close(fd);
+  }
+
+  static void read_whole(int fd, void* to, size_t size) {
+    if (::read(fd, to, size) != static_cast<ssize_t>(size)) fail("read");
+  }
+
+  const std::string path_;
+  const uint64_t bytes_;
+  const uint32_t threads_;
+  const BlockCodec codec_;
+  std::string block_;
+};
+
+/// Two TaskManagers' data planes in one process: that which writes, and another one.
 class Run {
  public:
   Run(const Options& options, const Row& row, const Clock& clock)
@@ -124,31 +217,48 @@ class Run {
         clock_(clock),
         disk_("disk", clock),
         directory_(directory_of(options, ::getpid())) {
-    auto store = PartitionStore::create(
-        {{files_.get(), directory_, &disk_, [](const auto& function) { function(); }},
-         options.read_memory_mb << 20});
-    check(store.status());
-    store_ = std::move(store).value();
+    check(files_->create_directories(directory_));
+    writing_ = make_environment(kWriting);
+    if (row_.remote) reading_ = make_environment(kReading);
   }
   ~Run() {
+    writing_->release_stored_of(kJob);
+    writing_->shut_down();
+    if (reading_) reading_->shut_down();
     disk_.stop();
+    reading_ = nullptr;
+    writing_ = nullptr;
     (void)files_->remove_all(directory_);
   }
 
   Measurement measure() {
     Measurement measurement;
-    const double megabytes = static_cast<double>(record_count()) * kRecordBytes / 1e6;
+    const uint64_t bytes = record_count() * kRecordBytes;
     const auto rate = [&](auto step) {
       const TimePoint begin = clock_.now();
       step();
-      return megabytes / std::chrono::duration<double>(clock_.now() - begin).count();
+      return static_cast<double>(bytes) / 1e6 /
+             std::chrono::duration<double>(clock_.now() - begin).count();
     };
-    write_loop();  // Whoever is first finds memory that the machine has to get first.
-    measurement.loop_write_mb_per_s = rate([&] { write_loop(); });
+    const Loop plain(directory_ + "/loop", bytes, 1, BlockCodec::kNone);
+    const Loop coded(directory_ + "/codec-loop", bytes, options_.workers, row_.codec);
+    const auto write = [&](const Loop& loop) {
+      loop.write(clock_);
+      sync_files();
+    };
+    write(plain);  // Whoever is first finds memory that the machine has to get first.
+    measurement.loop_write_mb_per_s = rate([&] { write(plain); });
+    write(coded);
+    measurement.codec_loop_write_mb_per_s = rate([&] { write(coded); });
     measurement.write_mb_per_s = rate([&] { write_all(); });
-    measurement.file_mb = static_cast<double>(store_->file_bytes()) / 1e6;
-    forget_pages();
-    measurement.loop_read_mb_per_s = rate([&] { read_loop(); });
+    const std::vector<std::string> written = partition_files();
+    for (const std::string& path : written)
+      measurement.file_mb += static_cast<double>(files_->info(path)->size_bytes) / 1e6;
+    forget_pages(plain.paths());
+    forget_pages(coded.paths());
+    forget_pages(written);
+    measurement.loop_read_mb_per_s = rate([&] { plain.read(clock_); });
+    measurement.codec_loop_read_mb_per_s = rate([&] { coded.read(clock_); });
     measurement.read_mb_per_s = rate([&] { read_all(); });
     if (const auto peak = peak_resident_bytes(::getpid()); peak.ok())
       measurement.rss_mb = static_cast<double>(*peak) / 1e6;
@@ -156,46 +266,28 @@ class Run {
   }
 
  private:
+  static constexpr JobId kJob{1, 1};
+  static constexpr TaskManagerId kWriting{1};
+  static constexpr TaskManagerId kReading{2};
+
+  std::unique_ptr<ShuffleEnvironment> make_environment(TaskManagerId id) {
+    ShuffleEnvironment::Options options;
+    options.task_manager = id;
+    options.bind = Address{"127.0.0.1", 0};
+    options.pool_bytes = options_.buffer_memory_mb << 20;
+    options.store = SpillPlace{files_.get(), fmt::format("{}/partitions-{}", directory_, id.value),
+                               &disk_, [](const auto& function) { function(); }};
+    options.store_codec = row_.codec;
+    options.store_read_bytes = options_.read_memory_mb << 20;
+    auto environment = ShuffleEnvironment::create(options, *transport_);
+    check(environment.status());
+    return std::move(environment).value();
+  }
+
   uint64_t record_count() const {
     const uint64_t each = options_.megabytes * 1'000'000 / kRecordBytes / row_.parallelism;
     return each * row_.parallelism;
   }
-
-  std::string loop_path() const { return directory_ + "/loop"; }
-
-  int open_file(const std::string& path, int flags) const {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
-    if (fd < 0) fail(path + ": " + std::strerror(errno));
-    return fd;
-  }
-
-  void write_loop() {
-    const int fd = open_file(loop_path(), O_WRONLY | O_CREAT | O_TRUNC);
-    std::string block;
-    Records records(0);
-    while (block.size() < kLoopBlockBytes) block += records.next();
-    block.resize(kLoopBlockBytes);
-    for (uint64_t left = record_count() * kRecordBytes; left > 0;) {
-      const size_t size = std::min<uint64_t>(left, block.size());
-      if (::write(fd, block.data(), size) != static_cast<ssize_t>(size)) fail("write");
-      left -= size;
-    }
-    ::close(fd);
-    sync_files();
-  }
-
-  void read_loop() {
-    const int fd = open_file(loop_path(), O_RDONLY);
-    std::string block(kLoopBlockBytes, '\0');
-    while (true) {
-      const ssize_t size = ::read(fd, block.data(), block.size());
-      if (size < 0) fail("read");
-      if (size == 0) break;
-    }
-    ::close(fd);
-  }
-
-  PartitionKey key(uint32_t producer) const { return {{1, 1}, DatasetId{1}, producer, 0}; }
 
   /// Steps 0 to `count` on as many threads as a TaskManager of this machine has workers.
   void on_workers(uint32_t count, const std::function<void(uint32_t)>& step) const {
@@ -223,40 +315,47 @@ class Run {
   }
 
   void write_one(uint32_t producer) {
-    ReadyList done;
+    const auto woken = std::make_shared<Bell>();
     ResultPartition::Options options;
-    options.job = key(producer).job;
+    options.job = kJob;
     options.producer = producer;
     options.subpartitions = row_.parallelism;
     options.fixed_record_size = kRecordBytes;
-    options.wake = [&done] { done.add(0); };
-    BlockingPartition::Context context;
-    context.pool = pool_;
-    context.claim = {options_.write_memory_mb << 20, 0};
-    context.place = store_->place_of(options.job);
-    context.file_name = PartitionStore::file_name(key(producer));
-    context.codec = row_.codec;
-    BlockingPartition partition(options, context);
+    options.blocking = true;
+    options.wake = [woken] { woken->ring(); };
+    const auto partition = writing_->create_partition(options);
+    check(partition.status());
     Records records(producer);
     for (uint64_t left = record_count() / row_.parallelism; left > 0; --left) {
       const std::string_view record = records.next();
-      partition.write(records.below(row_.parallelism), kNoTimestamp, kRecordBytes,
-                      [&](Encoder& encoder) { encoder.write(record.data(), kRecordBytes); });
+      (*partition)
+          ->write(records.below(row_.parallelism), kNoTimestamp, kRecordBytes,
+                  [&](Encoder& encoder) { encoder.write(record.data(), kRecordBytes); });
     }
-    partition.end_of_data();
-    while (!partition.published()) done.wait();
-    const Result<PublishedPartition> published = *partition.published();
-    check(published.status());
-    check(store_->publish(key(producer), *published));
-    partition.release();
+    (*partition)->end_of_data();
+    while (!(*partition)->handed_over()) {
+      check((*partition)->status());
+      woken->wait();
+    }
+    (*partition)->release();
+  }
+
+  std::vector<std::string> partition_files() const {
+    const std::string directory = fmt::format("{}/partitions-{}", directory_, kWriting.value);
+    std::vector<std::string> paths;
+    const auto jobs = files_->list(directory);
+    check(jobs.status());
+    for (const FileInfo& job : *jobs) {
+      const auto files = files_->list(job.path);
+      check(files.status());
+      for (const FileInfo& file : *files) paths.push_back(file.path);
+    }
+    return paths;
   }
 
   /// So that they are read from the disk, unless they are to be warm.
-  void forget_pages() {
+  void forget_pages(const std::vector<std::string>& paths) const {
     if (options_.warm) return;
-    std::vector<std::string> paths = {loop_path()};
-    for (uint32_t producer = 0; producer < row_.parallelism; ++producer)
-      paths.push_back(store_->find(key(producer))->path);
     for (const std::string& path : paths) {
       const int fd = open_file(path, O_RDONLY);
       ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -273,34 +372,36 @@ class Run {
 
   /// One consumer, which reads from all producers at once.
   uint64_t read_one(uint32_t consumer) {
-    ReadyList ready;
-    std::vector<std::shared_ptr<PartitionReader>> readers;
-    for (uint32_t producer = 0; producer < row_.parallelism; ++producer) {
-      PartitionReader::Options options;
-      options.subpartition = consumer;
-      options.fixed_record_size = kRecordBytes;
-      options.wake = [&ready, index = readers.size()] { ready.add(index); };
-      auto reader = store_->read(key(producer), options);
-      check(reader.status());
-      readers.push_back(std::move(reader).value());
-    }
-    uint64_t records = 0;
-    for (size_t i = 0; i < readers.size(); ++i) ready.add(i);
-    for (size_t open = readers.size(); open > 0;) {
-      const size_t index = ready.wait();
-      if (!readers[index]) continue;  // It was woken once more.
-      PartitionReader& reader = *readers[index];
-      while (true) {
-        const auto taken = reader.take();
-        check(taken.status());
-        if (!*taken) break;
-        records += (*taken)->buffer.elements_started;
+    const auto woken = std::make_shared<Bell>();
+    InputGate::Options options;
+    options.job = kJob;
+    options.subpartition = consumer;
+    options.consumer = AttemptId{kJob, SubtaskId{VertexId{1}, consumer}, 0};
+    options.locations = {{kWriting, writing_->data_address(), {}}};
+    options.producers = {{0, row_.parallelism, 0, 0}};
+    options.fixed_record_size = kRecordBytes;
+    options.blocking = true;
+    options.stored = true;
+    options.wake = [woken] { woken->ring(); };
+    options.on_loss = [](const ChannelLoss& loss) { fail(loss.cause.to_string()); };
+    const auto gate = (row_.remote ? reading_ : writing_)->create_gate(options);
+    check(gate.status());
+    const bool never = false;
+    while (true) {
+      while (const auto producer = (*gate)->next_ready()) {
+        if (auto run = (*gate)->begin_run(*producer, UINT32_MAX, &never)) {
+          (void)run->next_plain(UINT32_MAX);
+          (*gate)->end_run(*producer, *run);
+        } else {
+          (void)(*gate)->take_from(*producer);
+        }
       }
-      if (!reader.ended()) continue;
-      readers[index]->close();
-      readers[index] = nullptr;
-      --open;
+      if ((*gate)->ended()) break;
+      (*gate)->end_step();
+      woken->wait();
     }
+    const uint64_t records = (*gate)->records_read();
+    (*gate)->release();
     return records;
   }
 
@@ -308,10 +409,11 @@ class Run {
   const Row row_;
   const Clock& clock_;
   const std::unique_ptr<FileSystem> files_ = make_local_file_system();
+  const std::unique_ptr<Transport> transport_ = make_asio_transport({.threads = 1});
   ThreadExecutor disk_;
   const std::string directory_;
-  const std::shared_ptr<SegmentPool> pool_ = std::make_shared<SegmentPool>(64u << 20);
-  std::unique_ptr<PartitionStore> store_;
+  std::unique_ptr<ShuffleEnvironment> writing_;
+  std::unique_ptr<ShuffleEnvironment> reading_;
 };
 
 /// In a process of its own, so that its memory is its own.
@@ -356,18 +458,22 @@ void measure_row(const Options& options, const Row& row) {
   const double read_ratio =
       of([](const auto& m) { return m.read_mb_per_s / m.loop_read_mb_per_s; });
   fmt::print(
-      "{{\"bench\": \"blocking\", \"path\": \"local\", \"cache\": \"{}\", \"producers\": {}, "
+      "{{\"bench\": \"blocking\", \"path\": \"{}\", \"cache\": \"{}\", \"producers\": {}, "
       "\"consumers\": {}, \"codec\": \"{}\", \"write_mb_per_s\": {:.0f}, \"read_mb_per_s\": "
-      "{:.0f}, "
+      "{:.0f}, ",
+      row.remote ? "remote" : "local", options.warm ? "warm" : "cold", row.parallelism,
+      row.parallelism, to_string(row.codec), of([](const auto& m) { return m.write_mb_per_s; }),
+      of([](const auto& m) { return m.read_mb_per_s; }));
+  fmt::print(
       "\"loop_write_mb_per_s\": {:.0f}, \"loop_read_mb_per_s\": {:.0f}, \"write_ratio\": {:.2f}, "
-      "\"read_ratio\": {:.2f}, \"ratio\": {:.2f}, \"file_mb\": {:.0f}, \"rss_mb\": {:.0f}}}\n",
-      options.warm ? "warm" : "cold", row.parallelism, row.parallelism, to_string(row.codec),
-      of([](const auto& m) { return m.write_mb_per_s; }),
-      of([](const auto& m) { return m.read_mb_per_s; }),
+      "\"read_ratio\": {:.2f}, \"ratio\": {:.2f}, \"codec_write_ratio\": {:.2f}, "
+      "\"codec_read_ratio\": {:.2f}, \"file_mb\": {:.0f}, \"rss_mb\": {:.0f}}}\n",
       of([](const auto& m) { return m.loop_write_mb_per_s; }),
       of([](const auto& m) { return m.loop_read_mb_per_s; }), write_ratio, read_ratio,
-      std::min(write_ratio, read_ratio), of([](const auto& m) { return m.file_mb; }),
-      of([](const auto& m) { return m.rss_mb; }));
+      std::min(write_ratio, read_ratio),
+      of([](const auto& m) { return m.write_mb_per_s / m.codec_loop_write_mb_per_s; }),
+      of([](const auto& m) { return m.read_mb_per_s / m.codec_loop_read_mb_per_s; }),
+      of([](const auto& m) { return m.file_mb; }), of([](const auto& m) { return m.rss_mb; }));
   std::fflush(stdout);
 }
 
@@ -379,7 +485,8 @@ int run(int argc, char** argv) {
   app.add_option("--parallelism", options.parallelism, "producers, and as many consumers");
   app.add_option("--codec", options.codecs, "none, lz4, zstd");
   app.add_option("--workers", options.workers, "threads that write, and then read");
-  app.add_option("--write-memory-mb", options.write_memory_mb, "of a partition");
+  app.add_option("--path", options.paths, "local, remote: over a socket to another TaskManager");
+  app.add_option("--buffer-memory-mb", options.buffer_memory_mb, "of each TaskManager");
   app.add_option("--read-memory-mb", options.read_memory_mb, "of all readers");
   app.add_option("--repeat", options.repeat, "runs of each row");
   app.add_flag("--warm", options.warm, "leaves in the page cache what was written");
@@ -389,7 +496,8 @@ int run(int argc, char** argv) {
     for (const std::string& name : options.codecs) {
       const Result<BlockCodec> codec = parse_block_codec(name);
       check(codec.status());
-      measure_row(options, {parallelism, *codec});
+      for (const std::string& path : options.paths)
+        measure_row(options, {parallelism, *codec, path == "remote"});
     }
   }
   return 0;
