@@ -65,6 +65,7 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
     TimePoint last_heard;
     std::shared_ptr<TaskManagerOutbox> outbox;
     TaskManagerNumbers numbers;  // Of its last heartbeat.
+    bool closed = false;         // It is lost as soon as somebody says why, or nobody does in time.
   };
 
   struct Registration {
@@ -90,6 +91,10 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
   Status on_heartbeat(SessionNumber, TaskManagerId, const proto::Heartbeat&);
   void lose(TaskManagerId, const TaskManagerLoss&);
   Status on_last_words(SessionNumber, const proto::TaskManagerCrashes&);
+  void on_process_ended(SessionNumber, const proto::Envelope&);
+  std::optional<TaskManagerId> task_manager_of_process(const std::string& host_id,
+                                                       uint32_t pid) const;
+  void wait_for_explanation(TaskManagerId, Link&, const Status& why);
   void unregister(TaskManagerId);
   void forget(TaskManagerId, const TaskManagerLoss&);
   void schedule_heartbeat_check();
@@ -174,6 +179,10 @@ void JobManager::Shell::stop(UniqueFunction<void()> stopped) {
 Status JobManager::Shell::on_message(SessionNumber session, PeerRole role,
                                      proto::Envelope envelope) {
   mailbox_.assert_on_thread();
+  if (role == PeerRole::kClient && envelope.has_process_ended()) {
+    on_process_ended(session, envelope);
+    return Status();
+  }
   if (ClientRequests::is_for(role, envelope)) return clients_->handle(session, std::move(envelope));
   if (role != PeerRole::kTaskManager) return not_expected(role);
   return on_task_manager_message(session, envelope);
@@ -184,9 +193,24 @@ void JobManager::Shell::on_closed(SessionNumber session, PeerRole, const Status&
   const auto it = task_manager_of_.find(session);
   if (it == task_manager_of_.end()) return;
   const TaskManagerId id = it->second;
-  lose(id, unavailable(why.ok() || why.code() == StatusCode::kAborted
-                           ? "the connection was closed"
-                           : "the connection was lost: " + why.message()));
+  const Status lost = unavailable(why.ok() || why.code() == StatusCode::kAborted
+                                      ? "the connection was closed"
+                                      : "the connection was lost: " + why.message());
+  if (options_.explanation_patience > Duration::zero())
+    return wait_for_explanation(id, links_.at(id), lost);
+  lose(id, lost);
+}
+
+void JobManager::Shell::wait_for_explanation(TaskManagerId id, Link& link, const Status& why) {
+  link.closed = true;
+  mailbox_.schedule(options_.explanation_patience, "no_explanation",
+                    [weak = weak_from_this(), id, session = link.session, why] {
+                      const auto self = weak.lock();
+                      if (!self || self->stopped_) return;
+                      const auto at = self->links_.find(id);
+                      if (at != self->links_.end() && at->second.session == session)
+                        self->lose(id, why);
+                    });
 }
 
 void JobManager::Shell::lose(TaskManagerId id, const TaskManagerLoss& loss) {
@@ -281,6 +305,26 @@ Status JobManager::Shell::on_last_words(SessionNumber session,
   lose(TaskManagerId{message.task_manager()}, control_messages::read(message));
   server_->close(session);
   return Status();
+}
+
+void JobManager::Shell::on_process_ended(SessionNumber session, const proto::Envelope& request) {
+  constexpr size_t kHowBytesMax = 256;
+  const proto::ProcessEnded& message = request.process_ended();
+  const auto id = task_manager_of_process(message.host_id(), message.pid());
+  if (id) lose(*id, unavailable("its process ended: " + message.how().substr(0, kHowBytesMax)));
+  proto::Envelope reply;
+  reply.set_request_id(request.request_id());
+  reply.mutable_process_ended_reply()->set_was_here(id.has_value());
+  server_->send(session, reply.SerializeAsString());
+}
+
+std::optional<TaskManagerId> JobManager::Shell::task_manager_of_process(const std::string& host_id,
+                                                                        uint32_t pid) const {
+  for (const auto& [id, link] : links_) {
+    const TaskManagerInfo* info = jobs_->resources().find(id);
+    if (info != nullptr && info->host_id == host_id && info->pid == pid) return id;
+  }
+  return std::nullopt;
 }
 
 Status JobManager::Shell::on_register(SessionNumber session,

@@ -30,6 +30,9 @@ class JobManager {
     Address bind;
     std::string state_dir;  // Blobs lie below it.
     Configuration configuration;
+    /// How long a TaskManager whose connection has ended is waited for to be explained, by its own
+    /// last words or by who started it.
+    Duration explanation_patience{};
   };
 
   JobManager(Options options, Transport& transport, Executor& main, Executor& io, Clock& clock,

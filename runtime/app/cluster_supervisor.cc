@@ -101,6 +101,10 @@ Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
                              {"how", exit.how},
                              {"lived_ms", to_millis(lifetime)}});
   if (stopping_) return Status();
+  const auto& job_manager = members_.front().state;
+  if (!is_job_manager(member) && job_manager.running && job_manager.address &&
+      options_.on_task_manager_ended)
+    options_.on_task_manager_ended(*job_manager.address, exit);
   const bool hopeless = is_job_manager(member) || exit.by_itself || !options_.restart;
   if (!member.came_up && hopeless) {
     if (member.wished) return Status();  // It stays dead.

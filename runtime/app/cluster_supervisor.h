@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ class ClusterSupervisor {
     std::vector<std::string> arguments;              // For every process: settings.
     std::vector<std::string> first_arguments;        // Besides, at its first start only.
     std::map<std::string, std::string> environment;  // Likewise: what is no business of others.
+    /// Called when a TaskManager has ended that was not asked to, with where the JobManager is.
+    /// Returns at once.
+    std::function<void(const Address& job_manager, const ProcessExit&)> on_task_manager_ended;
   };
   static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.
 

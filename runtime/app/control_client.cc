@@ -331,6 +331,17 @@ Result<std::string> ControlClient::fail_task(const JobId& id, const std::string&
   return fmt::format("{}, attempt {}", answer.task(), answer.attempt().attempt());
 }
 
+Status ControlClient::process_ended(const std::string& host_id, uint32_t pid,
+                                    const std::string& how) {
+  proto::Envelope request;
+  proto::ProcessEnded* message = request.mutable_process_ended();
+  message->set_host_id(host_id);
+  message->set_pid(pid);
+  message->set_how(how);
+  ASSIGN_OR_RETURN(const proto::Envelope reply, session_->call(std::move(request)));
+  return reply.has_process_ended_reply() ? Status() : unexpected_answer();
+}
+
 Result<std::vector<TaskManagerReport>> ControlClient::task_managers() {
   proto::Envelope request;
   request.mutable_get_cluster();

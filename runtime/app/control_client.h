@@ -102,6 +102,9 @@ class ControlClient {
   Result<std::string> fail_task(const JobId&, const std::string& vertex, uint32_t subtask,
                                 ProvokedFailure);
   Result<std::vector<TaskManagerReport>> task_managers();
+  /// Says how a process ended that was a TaskManager, so that this is the cause of what it costs.
+  /// Nothing happens when it was none, or is lost already.
+  Status process_ended(const std::string& host_id, uint32_t pid, const std::string& how);
 
  private:
   class Session;

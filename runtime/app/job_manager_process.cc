@@ -8,6 +8,12 @@
 
 namespace freshet {
 
+namespace {
+/// A supervisor tells in milliseconds; a TaskManager needs a moment to see that its descriptors are
+/// gone.
+constexpr Duration kExplanationPatience = 500ms;
+}  // namespace
+
 JobManagerProcess::JobManagerProcess()
     : clock_(make_system_clock()), files_(make_local_file_system()) {}
 
@@ -28,6 +34,7 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
   runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
   runner.state_directory = options.state_directory;
   runner.process = {options.log_path, options.shut_down};
+  if (options.supervised) runner.explanation_patience = kExplanationPatience;
   std::unique_ptr<JobManagerProcess> process(new JobManagerProcess());
   ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
   process->transport_ = make_asio_transport({});

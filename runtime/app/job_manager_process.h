@@ -23,6 +23,7 @@ class JobManagerProcess {
     std::function<void()> shut_down;  // See JobManagerQueries::Process.
     std::string program;              // `freshet`, for jobs that are uploaded; empty: none can be.
     bool allow_faults = false;
+    bool supervised = false;  // Whoever started this process tells it how TaskManagers end.
   };
 
   /// What can be refused before anything is made: a bind beyond loopback, a fault. start() does it,

@@ -10,8 +10,10 @@ JobManagerRunner::JobManagerRunner(const Options& options, Transport& transport,
       no_faults_(make_no_faults()),
       main_("jm-main", clock),
       io_("jm-io", clock),
-      job_manager_({options.bind, options.state_directory, options.configuration}, transport, main_,
-                   io_, clock, *random_, files, faults != nullptr ? *faults : *no_faults_),
+      job_manager_({options.bind, options.state_directory, options.configuration,
+                    options.explanation_patience},
+                   transport, main_, io_, clock, *random_, files,
+                   faults != nullptr ? *faults : *no_faults_),
       queries_(job_manager_, main_, clock, options.configuration, files, options.process) {}
 
 JobManagerRunner::~JobManagerRunner() { stop(); }

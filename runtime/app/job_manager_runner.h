@@ -23,6 +23,7 @@ class JobManagerRunner {
     Address bind;
     std::string state_directory;
     JobManagerQueries::Process process;
+    Duration explanation_patience{};  // See JobManager::Options.
   };
 
   /// `faults` may be null.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "network/asio_transport.h"
 #include "network/unix_socket.h"
 #include "runtime/api/dl_module_loader.h"
@@ -46,6 +48,14 @@ Address new_unix_address(const std::string& directory) {
   return address;
 }
 
+/// Its connections are among what was closed: only another process can go on.
+void end_unless_intact(const DescriptorWatch& watch) {
+  if (watch.intact()) return;
+  DescriptorWatch::occupy_free_numbers();
+  note_abort_reason("code of a job closed file descriptors of this process");
+  std::abort();
+}
+
 }  // namespace
 
 TaskManagerProcess::TaskManagerProcess()
@@ -77,6 +87,7 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
   runner.log_path = options.log_path;
   runner.slots = static_cast<uint32_t>(slots);
   std::unique_ptr<TaskManagerProcess> process(new TaskManagerProcess());
+  runner.check_process = [&watch = process->descriptors_] { end_unless_intact(watch); };
   if (unix_sockets) {
     remove_stale_sockets(options.state_directory, *process->files_);
     runner.unix_bind = new_unix_address(options.state_directory);

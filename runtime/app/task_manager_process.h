@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/app/descriptor_watch.h"
 #include "runtime/app/task_manager_runner.h"
 #include "runtime/base/configuration.h"
 #include "runtime/rest/metrics_server.h"
@@ -42,6 +43,7 @@ class TaskManagerProcess {
  private:
   TaskManagerProcess();
 
+  DescriptorWatch descriptors_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<FileSystem> files_;
   std::unique_ptr<ModuleLoader> modules_;

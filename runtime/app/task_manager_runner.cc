@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kExitTaskDoesNotEnd = 1;
 constexpr Duration kCrashReportTime = 1500ms;  // Of each of two ways; and names take as long.
+constexpr Duration kCheckInterval = 200ms;     // Shorter than a JobManager waits for explanations.
 constexpr const char* kMainThread = "tm-main";
 
 size_t cores() {
@@ -120,6 +121,7 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
                                clock, *self.random_, *self.shuffle_, faults, nullptr, on_fatal,
                                self.metrics_.get(), [&self] { return self.status_->numbers(); }});
     self.executor_->start();
+    if (options.check_process) self.check_again_and_again(options.check_process);
   });
   return runner;
 }
@@ -133,6 +135,11 @@ void TaskManagerRunner::run_on_main(UniqueFunction<void()> function) {
     done.set_value();
   });
   done.get_future().wait();
+}
+
+void TaskManagerRunner::check_again_and_again(const std::function<void()>& check) {
+  check();
+  main_.schedule(kCheckInterval, "check_process", [this, check] { check_again_and_again(check); });
 }
 
 bool TaskManagerRunner::report_crash(const CrashReport& crash) {

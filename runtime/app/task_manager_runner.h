@@ -36,6 +36,7 @@ class TaskManagerRunner {
     /// A task does not end; only the end of this process ends it. Called on the main thread.
     /// Empty: ends the process.
     std::function<void(const Status&)> on_fatal;
+    std::function<void()> check_process;  // Called several times a second, on the main thread.
   };
 
   /// Opens the data port and begins to register. `faults` may be null.
@@ -63,6 +64,7 @@ class TaskManagerRunner {
  private:
   TaskManagerRunner(size_t workers, Clock&);
 
+  void check_again_and_again(const std::function<void()>& check);
   /// Runs `function` on the main thread and waits for it.
   void run_on_main(UniqueFunction<void()> function);
 

@@ -115,6 +115,7 @@ Status run_job_manager(const ProcessOptions& options) {
     static_cast<void>(::kill(whom, SIGTERM));
   };
   process_options.allow_faults = options.allow_faults;
+  process_options.supervised = options.parent != 0;
   ASSIGN_OR_RETURN(process_options.program, own_program_path());
   RETURN_IF_ERROR(JobManagerProcess::check(process_options));
   const auto files = make_local_file_system();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "runtime/app/cluster_supervisor.h"
+#include "runtime/app/exit_reporter.h"
 #include "runtime/app/host_id.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/log.h"
@@ -59,7 +60,13 @@ Status supervise(const SupervisorOptions& options) {
   const auto processes = make_system_process_host();
   const auto files = make_local_file_system();
   const auto clock = make_system_clock();
-  ASSIGN_OR_RETURN(const auto supervisor_options_value, supervisor_options(options));
+  ASSIGN_OR_RETURN(auto supervisor_options_value, supervisor_options(options));
+  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ExitReporter reporter(configuration.text(config::kSecret), host_id(*files), *clock);
+  supervisor_options_value.on_task_manager_ended = [&reporter](const Address& job_manager,
+                                                               const ProcessExit& exit) {
+    reporter.report(job_manager, exit);
+  };
   ClusterSupervisor supervisor(supervisor_options_value, directory, boot_id(*files), *processes,
                                *files, *clock);
   Status first_error;

@@ -179,6 +179,28 @@ TEST_F(IllBehavedCodeTest, ACallOfExitIsItsOperators) {
             HasSubstr("(not restarted: it did so 3 times within an hour)")));
 }
 
+TEST_F(IllBehavedCodeTest, AProcessThatEndsWithoutAWordIsExplainedByWhoStartedIt) {
+  for (const auto& [how, words] :
+       {std::pair("_exit", "exit code 3"), std::pair("kill", "signal 9 (Killed)")}) {
+    const Outcome outcome = run_freshet(command(how, {"-D", "restart-strategy.type=none"}));
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("taskmanager-"), HasSubstr(" was lost: its process ended: "),
+                      HasSubstr(words)));
+  }
+}
+
+TEST_F(IllBehavedCodeTest, ATaskManagerWhoseDescriptorsWereClosedSaysSoAndEnds) {
+  const Outcome outcome = run_freshet(command("close", {"-D", "restart-strategy.type=none"}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr(" was lost: it crashed in its thread tm-main: SIGABRT: "),
+                    HasSubstr("code of a job closed file descriptors of this process")));
+  ASSERT_TRUE(wait_until([&] { return restarts() == 1; }, 20s));
+  const Outcome next = run_freshet(command("nothing", {"-p", "4"}));
+  EXPECT_EQ(next.exit_code, 0) << next.errors;
+}
+
 TEST_F(IllBehavedCodeTest, AThreadOfItsOwnIsItsJobs) {
   const Outcome outcome = run_freshet(command("thread"));
   EXPECT_EQ(outcome.exit_code, 1);

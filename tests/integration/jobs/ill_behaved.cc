@@ -3,8 +3,14 @@
 //   job-destructor  so does that of what the job as a whole holds
 //   thread          a thread that the operator started crashes
 //   exit            the operator calls exit()
+//   _exit           it calls _exit(3)
+//   kill            it sends SIGKILL to its process
+//   close           it closes the descriptors from 3 on, and waits
 //   build-hang      the builder does not return
 // All of it happens in TaskManagers only.
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -18,6 +24,12 @@
 namespace {
 
 void crash() { *reinterpret_cast<volatile int*>(16) = 1; }
+
+/// As programs do before they become daemons.
+void close_descriptors() {
+  for (int descriptor = 3; descriptor <= 1000; ++descriptor) close(descriptor);
+  while (true) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
 
 bool in_task_manager() {
   std::ifstream file("/proc/self/cmdline");
@@ -46,6 +58,9 @@ class IllBehaved {
   int64_t operator()(int64_t number) {
     if (how_ == "destructor" && held_ == nullptr) held_ = std::make_shared<Held>(true);
     if (how_ == "exit" && number == 500) std::exit(0);  // NOLINT: it is what is tested.
+    if (how_ == "_exit" && number == 500) _exit(3);
+    if (how_ == "kill" && number == 500) kill(getpid(), SIGKILL);
+    if (how_ == "close" && number == 500) close_descriptors();
     if (how_ == "thread" && number == 500) std::thread(crash).join();
     return number;
   }

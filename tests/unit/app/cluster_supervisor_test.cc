@@ -101,6 +101,27 @@ TEST_F(ClusterSupervisorTest, GivesItsEnvironmentToEveryProcess) {
   }
 }
 
+TEST_F(ClusterSupervisorTest, TellsTheJobManagerHowATaskManagerEnded) {
+  std::vector<std::string> told;
+  options_.on_task_manager_ended = [&](const Address& job_manager, const ProcessExit& exit) {
+    told.push_back(fmt::format("{}: {} {}", job_manager.to_string(), exit.process.pid, exit.how));
+  };
+  start_all();
+  const pid_t job_manager = pid_of("jobmanager");
+  const pid_t task_manager = pid_of("taskmanager-2");
+  host_.end(task_manager, "exit code 3");
+  ASSERT_TRUE(supervisor_->step().ok());
+  const std::vector<std::string> once = {
+      fmt::format("127.0.0.1:{}: {} exit code 3", 5000 + job_manager, task_manager)};
+  EXPECT_EQ(told, once);
+  host_.end(job_manager, "signal 9");  // Nobody is there to hear of the other one.
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  supervisor_->stop();
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(told, once);
+}
+
 TEST_F(ClusterSupervisorTest, GivesFirstArgumentsToTheFirstStartOfEachProcessOnly) {
   options_.arguments = {"-D", "always=1"};
   options_.first_arguments = {"-D", "once=1"};

@@ -38,11 +38,12 @@ class JobManagerTest : public testing::Test {
   JobManagerTest() { start({}); }
   ~JobManagerTest() override { stop(); }
 
-  void start(const std::vector<std::string>& settings) {
+  void start(const std::vector<std::string>& settings, Duration explanation_patience = {}) {
     stop();
     JobManager::Options options;
     options.bind = Address{"127.0.0.1", 0};
     options.state_dir = "/state";
+    options.explanation_patience = explanation_patience;
     for (const auto& pair : settings) ASSERT_TRUE(options.configuration.set_pair(pair).ok());
     job_manager_ = std::make_unique<JobManager>(options, transport_, executor_, executor_, wall_,
                                                 *random_, files_, *faults_);

@@ -135,6 +135,44 @@ TEST_F(JobManagerTest, HearsOfACrashOnAnotherConnectionOfTheTaskManager) {
               HasSubstr("was lost: it crashed in its thread tm-main: SIGABRT: CHECK failed"));
 }
 
+TEST_F(JobManagerTest, WaitsAMomentForWhoeverCanSayWhyATaskManagerIsGone) {
+  start({"restart-strategy.type=none"}, 500ms);
+  const auto cause_of = [&](const JobId& job) {
+    return job_manager_->jobs().find(job)->master->history().failures().front().cause.message();
+  };
+  const auto process_ended = [&](const std::string& host) {
+    proto::Envelope envelope;
+    envelope.mutable_process_ended()->set_host_id(host);
+    envelope.mutable_process_ended()->set_pid(0);  // As registered.
+    envelope.mutable_process_ended()->set_how("exit code 3");
+    auto supervisor = client();
+    supervisor->send(envelope);
+    return supervisor->take_last().process_ended_reply().was_here();
+  };
+  auto user = client();
+  auto first = task_manager(1);
+  const JobId ended = submit(*user);
+  first->close();
+  EXPECT_EQ(state_of(ended), JobState::kRunning);
+  EXPECT_FALSE(process_ended("another host"));
+  EXPECT_EQ(state_of(ended), JobState::kRunning);
+  EXPECT_TRUE(process_ended("host"));
+  EXPECT_EQ(state_of(ended), JobState::kFailed);
+  EXPECT_THAT(cause_of(ended), HasSubstr("was lost: its process ended: exit code 3"));
+  EXPECT_FALSE(process_ended("host"));
+
+  start({"restart-strategy.type=none"}, 500ms);
+  user = client();
+  auto second = task_manager(2);
+  const JobId unexplained = submit(*user);
+  second->close();
+  executor_.advance(499ms);
+  EXPECT_EQ(state_of(unexplained), JobState::kRunning);
+  executor_.advance(1ms);
+  EXPECT_EQ(state_of(unexplained), JobState::kFailed);
+  EXPECT_THAT(cause_of(unexplained), HasSubstr("was lost: the connection was closed"));
+}
+
 TEST_F(JobManagerTest, TheNextTaskManagerCleansUpWhatTheLastOneLeftBeforeItGetsAJob) {
   start({"restart-strategy.type=none"});
   auto lost = task_manager(1);
