@@ -41,7 +41,7 @@ def normal(line, exactly):
     line = re.sub(r"\s+", " ", line.strip())
     if exactly:
         return line
-    line = re.sub(r"\b[0-9a-f]{32}\b", "#", line)
+    line = re.sub(r"(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])", "#", line)
     line = re.sub(r"\d+(?:[.,:]\d+)*", "#", line)
     return re.sub(r"# (us|ms|s|min|h)\b", "# time", line)
 
