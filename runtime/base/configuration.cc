@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/base/settings_table.h"
 
 namespace freshet {
@@ -54,22 +55,6 @@ const std::vector<const ConfigKey*>& config_keys() {
 
 namespace {
 
-/// Three times the changes that make `b` of `a`, or the beginning of `b`, which counts a little
-/// more: names are long, and people leave out their ends.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (size_t i = 1; i <= a.size(); i++) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); j++) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return std::min(3 * row[b.size()], 3 * *std::min_element(row.begin(), row.end()) + 1);
-}
-
 template <class Number>
 bool in_range(const ConfigKey& key, Number number) {
   return number >= static_cast<Number>(key.allowed.minimum) &&
@@ -99,19 +84,13 @@ std::string shown(const std::string& text) {
 }
 
 Status unknown_name(const std::string& name) {
-  // Comparing takes as long as the name is long, for each key.
   if (name.size() > kShownMax)
     return invalid_argument(fmt::format("no setting is called '{}'", shown(name)));
-  const ConfigKey* nearest = nullptr;
-  size_t best = name.size() + 1;  // At most a third of its letters may be wrong.
-  for (const ConfigKey* key : config_keys()) {
-    const size_t distance = edit_distance(name, key->name);
-    if (distance < best) best = distance, nearest = key;
-  }
+  std::vector<std::string_view> known;
+  for (const ConfigKey* key : config_keys()) known.push_back(key->name);
   std::string message = fmt::format("no setting is called '{}'", name);
-  if (nearest != nullptr) {
-    return invalid_argument(message + fmt::format("; did you mean '{}'?", nearest->name));
-  }
+  if (const auto nearest = nearest_name(name, known))
+    return invalid_argument(message + fmt::format("; did you mean '{}'?", *nearest));
   message += "; there are:";
   for (const ConfigKey* key : config_keys()) message += fmt::format("\n  {}", key->name);
   return invalid_argument(std::move(message));

@@ -39,6 +39,7 @@ Status from_errno(const std::string& path, int error) {
       return already_exists(message);
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
       return resource_exhausted(message);
@@ -239,6 +240,8 @@ Result<uint64_t> FileSystem::free_bytes(const std::string& path) {
 Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit_bytes) {
   ASSIGN_OR_RETURN(const FileInfo file, info(path));
   if (file.is_directory) return failed_precondition(path + ": is a directory");
+  // Who opens a pipe waits for its other end, perhaps for ever.
+  if (file.is_special) return failed_precondition(path + ": is no regular file");
   if (file.size_bytes > limit_bytes) {
     return resource_exhausted(path + ": " + std::to_string(file.size_bytes) +
                               " bytes are more than the allowed " + std::to_string(limit_bytes));

@@ -79,7 +79,9 @@ Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& b
   if (!patience.ok()) return patience.status().with_context("--build-timeout");
   RETURN_IF_ERROR(try_builder(path, build, *patience));
   DlModuleLoader loader(*files);
-  const auto module = loader.load_bytes(job.module_bytes, path);
+  auto module = loader.load_bytes(job.module_bytes, path);
+  // Not everywhere is there a file in memory; then it is mapped from where it lies.
+  if (module.status().code() == StatusCode::kUnavailable) module = loader.load(path);
   // Its bytes are wrong, not what the user wrote.
   if (!module.ok()) return failed_precondition(module.status().message());
   ASSIGN_OR_RETURN(const auto built, build_twice(**module, build));

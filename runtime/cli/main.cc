@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <system_error>
 
 #include "runtime/base/crash_handler.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/version.h"
 #include "runtime/cli/answer.h"
@@ -51,7 +53,20 @@ Invocation split_off_job_arguments(std::vector<std::string>& arguments) {
   return invocation;
 }
 
-/// The first word that ought to name a subcommand and does not; nullopt when all do.
+std::vector<const CLI::App*> visible_commands(const CLI::App& of) {
+  return of.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+}
+
+std::string no_command(const CLI::App& of, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : visible_commands(of)) names.push_back(one->get_name());
+  if (const auto nearest = nearest_name(word, {names.begin(), names.end()}))
+    return fmt::format("there is no command '{}'; did you mean '{}'?", word, *nearest);
+  return fmt::format("there is no command '{}'; there are {}", word, fmt::join(names, ", "));
+}
+
+/// What is said of the first word that ought to name a subcommand and does not; nullopt when all
+/// do.
 std::optional<std::string> unknown_command(const CLI::App& parser,
                                            const std::vector<std::string>& arguments) {
   const CLI::App* at = &parser;
@@ -60,19 +75,36 @@ std::optional<std::string> unknown_command(const CLI::App& parser,
     if (subcommands.empty() || word.starts_with('-')) return std::nullopt;
     const auto named = std::find_if(subcommands.begin(), subcommands.end(),
                                     [&](const CLI::App* one) { return one->get_name() == word; });
-    if (named == subcommands.end()) return word;
+    if (named == subcommands.end()) return no_command(*at, word);
     at = *named;
   }
   return std::nullopt;
 }
 
+/// What was meant by the first option that the command does not know; empty when nothing is near.
+std::string meant_option(const CLI::App& parser) {
+  const CLI::App* at = &parser;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : at->get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& word : parser.remaining(true)) {
+    if (!word.starts_with("--")) continue;
+    const auto nearest = nearest_name(word.substr(0, word.find('=')), {names.begin(), names.end()});
+    if (nearest) return fmt::format("; did you mean '{}'?", *nearest);
+  }
+  return "";
+}
+
 std::string explain(const CLI::App& parser, const CLI::ParseError& error,
                     const std::vector<std::string>& arguments, const Invocation& invocation) {
-  if (const auto word = unknown_command(parser, arguments))
-    return fmt::format("there is no command '{}'", *word);
+  if (auto unknown = unknown_command(parser, arguments)) return *std::move(unknown);
   const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   if (!extras) return error.what();
-  std::string message = fmt::format("not expected: {}", fmt::join(parser.remaining(true), " "));
+  std::string message = fmt::format("not expected: {}{}", fmt::join(parser.remaining(true), " "),
+                                    meant_option(parser));
   const char* const behind = behind_separator(arguments.front());
   if (behind != nullptr && !invocation.has_job_arguments) {
     const bool build = arguments.front() == "build";
@@ -146,8 +178,11 @@ int run_and_flush(std::vector<std::string> arguments) {
   bool thrown = false;
   try {
     code = run(std::move(arguments));
-  } catch (const std::system_error&) {
+  } catch (const std::system_error& error) {
     thrown = true;
+    const bool at_limit = error.code() == std::errc::resource_unavailable_try_again;
+    std::fprintf(stderr, "freshet: %s%s\n", error.what(),
+                 at_limit ? "; no more memory or threads may be had here, see 'ulimit -a'" : "");
   }
   const Status flushed = flush_standard_output();
   if (flushed.ok() && !thrown) return code;
@@ -178,6 +213,7 @@ int main(int count, char** values) {
   std::atexit(freshet::cli::fail_unless_at_the_end);
   std::at_quick_exit(freshet::cli::fail_unless_at_the_end);
   freshet::occupy_closed_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // Who writes more than it may is told so.
   freshet::install_crash_handler();
   const int code =
       freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));

@@ -137,6 +137,16 @@ int end_of(const Answer& answer, const JobId& id, const JobEnd& end) {
   return end.status.ok() ? kExitOk : kExitFailed;
 }
 
+/// Nothing is made where nobody expects it.
+Result<std::string> temporary_directory() {
+  const std::string place = environment_variable("TMPDIR").value_or("");
+  if (place.empty()) return std::string("/tmp");
+  const auto info = make_local_file_system()->info(place);
+  if (info.ok() && info->is_directory) return place;
+  return failed_precondition(fmt::format("TMPDIR is '{}', which is no directory: {}", place,
+                                         info.ok() ? "set it to one" : info.status().message()));
+}
+
 int run_local(const RunOptions& options, const Configuration& configuration,
               const PreparedJob& job) {
   SignalWaiter signals;
@@ -145,7 +155,9 @@ int run_local(const RunOptions& options, const Configuration& configuration,
   local.configuration = configuration;
   local.slots = share_slots(job.submission.graph).total;
   local.allow_faults = options.allow_faults;
-  const std::string temporary = environment_variable("TMPDIR").value_or("/tmp");
+  const auto place = temporary_directory();
+  if (!place.ok()) return options.answer.fail(place.status());
+  const std::string& temporary = *place;
   remove_stale_local_state(temporary, kLocalClusterState, *make_local_file_system());
   local.state_directory = local_state_directory(temporary, kLocalClusterState);
   local.on_fatal = [name = job.submission.name, state = local.state_directory,

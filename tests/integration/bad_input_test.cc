@@ -264,7 +264,9 @@ TEST_F(BadInputTest, RefusesAnUnknownOptionOfItsOwnAsWrongUsage) {
 TEST_F(BadInputTest, NamesWhatItDidNotExpect) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"frobnicate"}, "there is no command 'frobnicate'"},
-      {{"cluster", "begin"}, "there is no command 'begin'"},
+      {{"cluster", "begin"}, "there is no command 'begin'; there are start, stop, status, "},
+      {{"clutser", "start"}, "there is no command 'clutser'; did you mean 'cluster'?"},
+      {{"run", "--paralelism=3", "x.so"}, "--paralelism=3; did you mean '--parallelism'?"},
       {{"run", job_module("wordcount"), "--fast"}, "not expected: --fast\n"},
       {{"run", job_module("wordcount"), "--input", text_}, "not expected: --input " + text_ + "\n"},
       {{"run", job_module("wordcount"), "--input", text_}, "freshet run MODULE -- ARGS"},
