@@ -11,6 +11,8 @@ namespace freshet {
 
 namespace {
 
+constexpr size_t kFilledMin = 64;
+
 PartitionFileWriter::Options file_options(const ResultPartition::Options& options,
                                           const BlockingPartition::Context& context) {
   return {{context.place, context.file_name, options.wake},
@@ -209,6 +211,8 @@ std::optional<std::vector<uint32_t>> BlockingPartition::filled() const {
   channels_.for_each([&](uint32_t subpartition, const BlockingChannel& channel) {
     if (channel.elements() != 0) filled.push_back(subpartition);
   });
+  // To know it of each would cost more than to look for the few that have nothing.
+  if (filled.size() > kFilledMin && 2 * filled.size() > options_.subpartitions) return std::nullopt;
   return filled;
 }
 

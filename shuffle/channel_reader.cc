@@ -13,6 +13,17 @@ const AttachedProducers* Attachment::find(uint32_t producer) const {
   return producer < range.span.end ? &range : nullptr;
 }
 
+bool Attachment::covers(ProducerSpan span) const {
+  const AttachedProducers* range = find(span.begin);
+  if (range == nullptr) return span.begin >= span.end;
+  const AttachedProducers* const end = producers.data() + producers.size();
+  for (uint32_t at = span.begin; at < span.end; ++range) {
+    if (range == end || range->span.begin > at) return false;
+    at = range->span.end;
+  }
+  return true;
+}
+
 AttachedPosition Attachment::position(uint32_t producer) const {
   const auto at = std::lower_bound(
       positions.begin(), positions.end(), producer,

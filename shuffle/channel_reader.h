@@ -36,8 +36,9 @@ struct Attachment {
   uint32_t subpartition = 0;        // The first of the range; channels of one are served.
   uint32_t subpartition_count = 1;  // More are refused.
   AttemptId consumer;
-  uint32_t credit_bytes =
-      0;  // Per channel, to begin with; nothing larger is ever charged. 0: not counted.
+  // Per channel, to begin with; nothing larger is ever charged. 0: not counted in this process, and
+  // elsewhere, where it is only possible with `stored`, all credit floats.
+  uint32_t credit_bytes = 0;
   // What is asked for is complete and kept: what is not there is lost, and is not waited for.
   bool stored = false;
   std::vector<AttachedProducers> producers;  // Rising, disjoint.
@@ -47,6 +48,8 @@ struct Attachment {
   const AttachedProducers* find(uint32_t producer) const;
   uint64_t next_element(uint32_t producer) const { return position(producer).next_element; }
   AttachedPosition position(uint32_t producer) const;
+  /// All of these are asked for.
+  bool covers(ProducerSpan span) const;
 };
 
 /// Takes the buffers of one subpartition from the partitions of a dataset that are in this process:
@@ -72,6 +75,10 @@ class ChannelReader {
 
   /// All data of these producers for this reader was taken, and they have ended.
   virtual void on_ended(ProducerSpan producers) = 0;
+  /// The same of many, rising.
+  virtual void on_all_ended(std::span<const ProducerSpan> producers) {
+    for (const ProducerSpan& span : producers) on_ended(span);
+  }
 
   /// The channel is disconnected before its end.
   virtual void on_lost(ProducerSpan producers, const Status& cause) = 0;

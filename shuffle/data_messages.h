@@ -25,7 +25,7 @@ namespace freshet {
 //                      other in
 //   attach          := u64 u64 JobId, u32 dataset, u32 subpartition, u32 count of subpartitions,
 //                      u32 vertex, u32 index, u32 attempt (of the consumer), u32 credit,
-//                      u32 n, n * (u32 begin, u32 end, u32 attempt),
+//                      u32 stored, u32 n, n * (u32 begin, u32 end, u32 attempt),
 //                      u32 m, m * (u32 producer, u64 next element, u64 hash)
 //   attach_reply    := u32 begin, u32 end, u32 code, u32 n, n bytes of message
 //                      producers that are lost
@@ -42,7 +42,7 @@ namespace freshet {
 // to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 8;
+inline constexpr uint32_t kDataVersion = 9;
 inline constexpr uint32_t kCreditBytesMax = 1u << 20;    // Of a channel's own.
 inline constexpr uint32_t kFloatingBytesMax = 1u << 20;  // That a channel gets beyond.
 

@@ -204,7 +204,7 @@ Status DatasetIndex::attach(const std::shared_ptr<ChannelReader>& reader) {
   }
   for (const auto& view : afterwards.to_close) view->close_view();
   tell(afterwards.calls);
-  for (const ProducerSpan& span : afterwards.ended) reader->on_ended(span);
+  if (!afterwards.ended.empty()) reader->on_all_ended(afterwards.ended);
   for (const ProducerSpan& span : afterwards.missing)
     reader->on_lost(span, not_found(fmt::format("partitions of producers {} to {} of dataset {} "
                                                 "are not kept here",

@@ -71,8 +71,17 @@ class DatasetIndex {
   using ProducerAttempt = std::pair<uint32_t, AttemptNumber>;
   struct Attached {
     std::shared_ptr<ChannelReader> reader;
-    PartitionList views;  // Of stored partitions.
+    PartitionList views;  // Of stored partitions; some of which may be gone.
   };
+  /// A stored partition, and who reads it.
+  struct Kept {
+    std::shared_ptr<const StoredPartition> partition;
+    std::vector<std::weak_ptr<PartitionQueues>> views;
+    size_t views_max = kViewsMin;  // Before those that are gone are forgotten.
+    bool gone = false;             // And still in a list.
+  };
+  using KeptList = std::vector<std::shared_ptr<Kept>>;
+  static constexpr size_t kViewsMin = 8;
 
   struct Dataset {
     Mutex mutex;
@@ -81,10 +90,11 @@ class DatasetIndex {
     // Those that have a channel of a subpartition. Looked up only.
     std::unordered_map<uint32_t, PartitionList> channels GUARDED_BY(mutex);
     std::map<AttemptNumber, ProducerSet> ended GUARDED_BY(mutex);  // Of `partitions`.
-    std::map<ProducerAttempt, std::shared_ptr<const StoredPartition>> stored GUARDED_BY(mutex);
+    std::map<ProducerAttempt, std::shared_ptr<Kept>> stored GUARDED_BY(mutex);
     // The same, by the subpartitions in which they have something; `everywhere`: in all.
-    std::unordered_map<uint32_t, StoredList> filled GUARDED_BY(mutex);
-    StoredList everywhere GUARDED_BY(mutex);
+    std::unordered_map<uint32_t, KeptList> filled GUARDED_BY(mutex);
+    KeptList everywhere GUARDED_BY(mutex);
+    size_t gone GUARDED_BY(mutex) = 0;                                // That may be in these lists.
     std::map<AttemptNumber, ProducerSet> complete GUARDED_BY(mutex);  // Of `stored`.
     uint64_t next_serial GUARDED_BY(mutex) = 0;
     bool forgotten GUARDED_BY(mutex) = false;  // Nothing may be added any more.
@@ -120,7 +130,12 @@ class DatasetIndex {
                           Afterwards* afterwards) REQUIRES(dataset.mutex);
   void read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
                    const std::shared_ptr<ChannelReader>& reader, const StoredList& to_read);
+  /// Costs as much as it has readers; lists are gone through when half of what is in them has gone.
   static void erase_stored(Dataset& dataset, const ProducerAttempt& id, Afterwards* afterwards)
+      REQUIRES(dataset.mutex);
+  static void forget_gone(Dataset& dataset) REQUIRES(dataset.mutex);
+  /// The partition has this view; false when it has gone.
+  static bool note_view(Dataset& dataset, const std::shared_ptr<PartitionQueues>& view)
       REQUIRES(dataset.mutex);
 
   std::shared_ptr<Dataset> find(const Key& key) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -213,10 +214,11 @@ const GateInbox::Owned* GateInbox::owner_of(uint32_t producer) const {
 
 std::vector<ProducerSpan> GateInbox::owned_in(const Source& source, ProducerSpan span) const {
   std::vector<ProducerSpan> owned;
-  for (const Owned& owner : owners_) {
-    const ProducerSpan common{std::max(owner.span.begin, span.begin),
-                              std::min(owner.span.end, span.end)};
-    if (owner.source.get() == &source && common.begin < common.end) owned.push_back(common);
+  auto owner = std::ranges::upper_bound(owners_, span.begin, {},
+                                        [](const Owned& each) { return each.span.end; });
+  for (; owner != owners_.end() && owner->span.begin < span.end; ++owner) {
+    if (owner->source.get() != &source) continue;
+    owned.push_back({std::max(owner->span.begin, span.begin), std::min(owner->span.end, span.end)});
   }
   return owned;
 }
@@ -240,6 +242,22 @@ std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::take_over(
   }
   owners_.insert(owners_.erase(first, last), instead.begin(), instead.end());
   return losing;
+}
+
+bool GateInbox::take_unowned(const std::shared_ptr<const Source>& source) {
+  std::vector<Owned> all;
+  all.reserve(owners_.size() + source->attachment.producers.size());
+  auto owner = owners_.begin();
+  for (const AttachedProducers& range : source->attachment.producers) {
+    for (; owner != owners_.end() && owner->span.begin < range.span.end; ++owner) {
+      if (owner->span.end > range.span.begin) return false;
+      all.push_back(*owner);
+    }
+    all.push_back({range.span, source});
+  }
+  all.insert(all.end(), owner, owners_.end());
+  owners_ = std::move(all);
+  return true;
 }
 
 void GateInbox::forget(ProducerSpan span, Arrivals* dropped) {
@@ -294,6 +312,7 @@ std::vector<std::shared_ptr<const GateInbox::Source>> GateInbox::hand_over_to(
   std::vector<std::shared_ptr<const Source>> idle;
   source->index = sources_.size();
   sources_.push_back(source);
+  if (take_unowned(source)) return idle;
   for (const AttachedProducers& range : source->attachment.producers) {
     const auto losing = take_over(range.span, source);
     if (losing.empty()) continue;
@@ -313,35 +332,32 @@ std::shared_ptr<const GateInbox::Source> GateInbox::source_of(uint32_t producer)
   return owner == nullptr ? nullptr : owner->source;
 }
 
-bool GateInbox::end_sound(const Source& source, ProducerSpan producers) {
-  bool woken = false;
-  for (const ProducerSpan& owned : owned_in(source, producers)) {
-    for (const ProducerSpan& sound : lost_.missing_in(owned)) {
-      ended_.add(sound);
-      stop_floating(sound);
-      arrivals_.ended.push_back(sound);
-      woken = note_arrival() || woken;
-    }
-  }
-  return woken;
+bool GateInbox::end_sound(const Source& source, std::span<const ProducerSpan> producers) {
+  std::vector<ProducerSpan> owned;
+  for (const ProducerSpan& span : producers)
+    std::ranges::move(owned_in(source, span), std::back_inserter(owned));
+  const std::vector<ProducerSpan> sound = spans_without(owned, lost_.spans());
+  if (sound.empty()) return false;
+  ended_.add_all(sound);
+  for (const ProducerSpan& span : sound) stop_floating(span);
+  std::ranges::copy(sound, std::back_inserter(arrivals_.ended));
+  return note_arrival();
 }
 
 Status GateInbox::on_ended(const Source& source, const std::vector<ProducerSpan>& spans) {
-  ProducerSet asked;
-  for (const AttachedProducers& range : source.attachment.producers) asked.add(range.span);
+  for (const ProducerSpan& span : spans) {
+    if (!source.attachment.covers(span)) {
+      return data_loss(fmt::format(
+          "dataset {}, subpartition {}: the end of producers {} to {}, which were not all asked "
+          "for",
+          options_.dataset.value, source.attachment.subpartition, span.begin, span.end));
+    }
+  }
   bool woken = false;
   {
     MutexLock lock(mutex_);
     if (closed_) return Status();
-    for (const ProducerSpan& span : spans) {
-      if (!asked.missing_in(span).empty()) {
-        return data_loss(fmt::format(
-            "dataset {}, subpartition {}: the end of producers {} to {}, which were not all asked "
-            "for",
-            options_.dataset.value, source.attachment.subpartition, span.begin, span.end));
-      }
-      woken = end_sound(source, span) || woken;
-    }
+    woken = end_sound(source, spans);
     woken = note_floating() || woken;
   }
   wake_if(woken);
@@ -419,7 +435,7 @@ void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
   wake_if(woken);
 }
 
-void GateInbox::on_local_ended(const Source& source, ProducerSpan producers) {
+void GateInbox::on_local_ended(const Source& source, std::span<const ProducerSpan> producers) {
   bool woken = false;
   {
     MutexLock lock(mutex_);

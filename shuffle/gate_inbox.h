@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -109,7 +110,8 @@ class GateInbox {
   void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
   void on_source_lost(const Source& source, const Status& cause);
   void on_ready(const Source& source, const ReaderCall& call);
-  void on_local_ended(const Source& source, ProducerSpan producers);
+  /// `producers` rise.
+  void on_local_ended(const Source& source, std::span<const ProducerSpan> producers);
 
   // From the task.
 
@@ -188,7 +190,7 @@ class GateInbox {
   void grant_floating(std::vector<CreditReturn>* credits) REQUIRES(mutex_);
   /// Those of these that are the source's and were not lost have ended. True: the task is to be
   /// woken.
-  bool end_sound(const Source& source, ProducerSpan producers) REQUIRES(mutex_);
+  bool end_sound(const Source& source, std::span<const ProducerSpan> producers) REQUIRES(mutex_);
   /// Nothing more comes from these.
   void stop_floating(ProducerSpan producers) REQUIRES(mutex_);
   /// The channels are gone, with all that was lent to them.
@@ -203,6 +205,9 @@ class GateInbox {
   /// The parts of `span` that belong to the source.
   std::vector<ProducerSpan> owned_in(const Source& source, ProducerSpan span) const
       REQUIRES(mutex_);
+  /// Makes the source the owner of all its producers; false, and nothing is done, when one of them
+  /// has an owner.
+  bool take_unowned(const std::shared_ptr<const Source>& source) REQUIRES(mutex_);
   /// Returns the sources that lose some of their producers by it.
   std::vector<std::shared_ptr<const Source>> take_over(ProducerSpan span,
                                                        const std::shared_ptr<const Source>& source)

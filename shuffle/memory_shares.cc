@@ -12,6 +12,7 @@ namespace freshet {
 namespace {
 
 constexpr uint64_t kWindowBytesMax = 2 * kLargeBlockBytes;
+constexpr uint64_t kFloatingBytesMin = MemoryShares::kStoredWindowsMax * kSmallBlockBytes;
 constexpr uint64_t kReceivePoolShare = 8;  // One gate takes at most this part of what is left.
 
 uint64_t whole_blocks(uint64_t bytes) { return bytes / kSmallBlockBytes * kSmallBlockBytes; }
@@ -124,18 +125,47 @@ Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t c
                                                     uint64_t gate_budget_bytes) {
   Told told;
   MutexLock lock(mutex_);
-  const uint64_t half = total_bytes_ / 2;
-  const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
   const uint64_t least = least_receive_bytes(channels);
-  // More than the least only of what nobody is guaranteed or about to be.
-  const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least);
-  const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
   const ReceiveMemory memory =
-      receive_memory(channels, std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed}));
-  RETURN_IF_ERROR(add(job, memory.reserved_bytes, least));
-  received_bytes_ += memory.reserved_bytes;
+      receive_memory(channels, receive_budget(job, gate_budget_bytes, least));
+  RETURN_IF_ERROR(add_receive(job, memory, least));
   divide(&told);
   return memory;
+}
+
+uint64_t MemoryShares::least_stored_receive_bytes(uint64_t channels) {
+  return least_receive_bytes(std::min(channels, kStoredWindowsMax));
+}
+
+Result<ReceiveMemory> MemoryShares::reserve_stored_receive(const JobId& job, uint64_t channels,
+                                                           uint64_t gate_budget_bytes) {
+  if (channels <= kStoredWindowsMax) return reserve_receive(job, channels, gate_budget_bytes);
+  Told told;
+  MutexLock lock(mutex_);
+  const uint64_t budget = receive_budget(job, gate_budget_bytes, kFloatingBytesMin);
+  ReceiveMemory memory;
+  memory.floating_bytes = std::max(whole_blocks(budget), kFloatingBytesMin);
+  memory.reserved_bytes = memory.floating_bytes;
+  RETURN_IF_ERROR(add_receive(job, memory, kFloatingBytesMin));
+  divide(&told);
+  return memory;
+}
+
+uint64_t MemoryShares::receive_budget(const JobId& job, uint64_t gate_budget_bytes,
+                                      uint64_t least_bytes) const {
+  const uint64_t half = total_bytes_ / 2;
+  const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
+  // More than the least only of what nobody is guaranteed or about to be.
+  const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least_bytes);
+  const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
+  return std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed});
+}
+
+Status MemoryShares::add_receive(const JobId& job, const ReceiveMemory& memory,
+                                 uint64_t least_bytes) {
+  RETURN_IF_ERROR(add(job, memory.reserved_bytes, least_bytes));
+  received_bytes_ += memory.reserved_bytes;
+  return Status();
 }
 
 void MemoryShares::give_back(const JobId& job, const MemoryClaim& claim) {

@@ -21,7 +21,7 @@ struct MemoryClaim {
 
 /// The receive blocks that one gate has reserved for what comes from other processes.
 struct ReceiveMemory {
-  uint32_t window_bytes = 0;    // Of each channel, always.
+  uint32_t window_bytes = 0;    // Of each channel, always; 0: all floats.
   uint64_t floating_bytes = 0;  // For channels of which more waits.
   uint64_t reserved_bytes = 0;  // All of it.
 };
@@ -61,6 +61,14 @@ class MemoryShares {
   Result<ReceiveMemory> reserve_receive(const JobId& job, uint64_t channels,
                                         uint64_t gate_budget_bytes);
 
+  /// The same for a gate whose producers have stored what they made. Most of many have nothing for
+  /// it, and the others wait as long as they must: so above kStoredWindowsMax channels none has
+  /// blocks of its own, and each gets some when its data is to flow.
+  static constexpr uint64_t kStoredWindowsMax = 64;
+  static uint64_t least_stored_receive_bytes(uint64_t channels);
+  Result<ReceiveMemory> reserve_stored_receive(const JobId& job, uint64_t channels,
+                                               uint64_t gate_budget_bytes);
+
   /// Keeps `bytes` of what is guaranteed for what the job reserves next. Errors as of reserve().
   Status expect(const JobId& job, uint64_t bytes);
   /// What it did not reserve of that is not kept any more.
@@ -95,6 +103,11 @@ class MemoryShares {
   static constexpr size_t kWaitersMin = 64;  // Those that are gone are not looked for below it.
   static constexpr uint64_t kParts = 1024;   // Of what a claim could use; how finely it is divided.
 
+  /// What a gate may have that needs `least_bytes`.
+  uint64_t receive_budget(const JobId& job, uint64_t gate_budget_bytes, uint64_t least_bytes) const
+      REQUIRES(mutex_);
+  Status add_receive(const JobId& job, const ReceiveMemory& memory, uint64_t least_bytes)
+      REQUIRES(mutex_);
   /// Of what is expected of the job, at most `expected_bytes` are meant.
   Status add(const JobId& job, uint64_t guaranteed_bytes, uint64_t expected_bytes) REQUIRES(mutex_);
   uint64_t expected_of(const JobId& job, uint64_t bytes_max) const REQUIRES(mutex_);

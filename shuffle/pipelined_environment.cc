@@ -260,7 +260,9 @@ uint64_t PipelinedEnvironment::least_bytes(const ResultPartition::Options& optio
 }
 
 uint64_t PipelinedEnvironment::least_bytes(const InputGate::Options& options) const {
-  return MemoryShares::least_receive_bytes(remote_producers(options));
+  const uint64_t remote = remote_producers(options);
+  return options.stored ? MemoryShares::least_stored_receive_bytes(remote)
+                        : MemoryShares::least_receive_bytes(remote);
 }
 
 Result<std::unique_ptr<ShuffleEnvironment::Reservation>> PipelinedEnvironment::reserve(
@@ -283,6 +285,8 @@ Result<ReceiveMemory> PipelinedEnvironment::reserve_receive(const InputGate::Opt
   const uint64_t remote = remote_producers(options);
   // Producers that move to another process later have a small window each.
   if (remote == 0) return ReceiveMemory{kSmallBlockBytes, 0, 0};
+  if (options.stored)
+    return shares_->reserve_stored_receive(options.job, remote, options_.gate_budget_bytes);
   return shares_->reserve_receive(options.job, remote, options_.gate_budget_bytes);
 }
 

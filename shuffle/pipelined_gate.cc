@@ -56,7 +56,7 @@ bool GateReader::absorb() {
     add(arrived.producer, std::move(arrived.buffer));
   }
   take_all_local();
-  for (const ProducerSpan& span : arrivals_.ended) add_ended(span);
+  add_ended(arrivals_.ended);
   if (arrivals_.credit_to_grant) grant_credit();
   arrivals_.clear();
   return true;
@@ -86,12 +86,14 @@ void GateReader::take_local(const GateInbox::ReadyChannel& ready) {
   local_buffers_.clear();
   if (!taken.ended || failed_.contains(producer)) return;
   options_.inbox->note_ended(producer);
-  add_ended({producer, producer + 1});
+  const ProducerSpan span{producer, producer + 1};
+  add_ended({&span, 1});
 }
 
-void GateReader::add_ended(ProducerSpan span) {
+void GateReader::add_ended(std::span<const ProducerSpan> spans) {
+  if (failed_.empty()) return ended_.add_all(spans);
   // What failed is not complete, whatever its producer says.
-  for (const ProducerSpan& sound : failed_.missing_in(span)) ended_.add(sound);
+  for (const ProducerSpan& span : spans) ended_.add_all(failed_.missing_in(span));
 }
 
 bool GateReader::prepare(GateChannel* channel) {

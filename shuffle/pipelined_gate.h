@@ -62,7 +62,7 @@ class GateReader {
   void take_all_local();
   void take_local(const GateInbox::ReadyChannel& ready);
   void add(uint32_t producer, Buffer buffer);
-  void add_ended(ProducerSpan span);
+  void add_ended(std::span<const ProducerSpan> spans);
   void fail(GateChannel* channel, const Status& cause);
   void drop_views();
   void drop_blocks();
@@ -94,7 +94,12 @@ class LocalReader final : public ChannelReader {
   const Attachment& attachment() const override { return source_->attachment; }
   void prefetch() const override { inbox_->prefetch(); }
   void on_ready(const ReaderCall& call) override { inbox_->on_ready(*source_, call); }
-  void on_ended(ProducerSpan producers) override { inbox_->on_local_ended(*source_, producers); }
+  void on_ended(ProducerSpan producers) override {
+    inbox_->on_local_ended(*source_, {&producers, 1});
+  }
+  void on_all_ended(std::span<const ProducerSpan> producers) override {
+    inbox_->on_local_ended(*source_, producers);
+  }
   void on_lost(ProducerSpan producers, const Status& cause) override {
     inbox_->on_lost(*source_, producers, cause);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace freshet {
@@ -12,11 +13,20 @@ struct ProducerSpan {
   bool operator==(const ProducerSpan&) const = default;
 };
 
+/// What is in `spans` and in `others`, and what is in `spans` only; all rising and disjoint. Both
+/// cost as many steps as there are spans.
+std::vector<ProducerSpan> common_spans(std::span<const ProducerSpan> spans,
+                                       std::span<const ProducerSpan> others);
+std::vector<ProducerSpan> spans_without(std::span<const ProducerSpan> spans,
+                                        std::span<const ProducerSpan> others);
+
 /// A set of producers as few spans: sorted, disjoint, not adjacent.
 class ProducerSet {
  public:
   /// Returns how many producers were not in it before.
   uint32_t add(ProducerSpan span);
+  /// All of them; those that rise cost a step each, and one for each that is there.
+  void add_all(std::span<const ProducerSpan> spans);
   void remove(ProducerSpan span);
   bool contains(uint32_t producer) const;
   uint64_t size() const { return size_; }
@@ -31,6 +41,10 @@ class ProducerSet {
   std::vector<ProducerSpan> common_with(ProducerSpan span) const;
 
  private:
+  void merge(std::span<const ProducerSpan> rising);
+  /// The first span that ends behind `producer`.
+  std::vector<ProducerSpan>::const_iterator first_behind(uint32_t producer) const;
+
   std::vector<ProducerSpan> spans_;
   uint64_t size_ = 0;
 };

@@ -38,7 +38,8 @@ class ServingConnection::Reader final : public ChannelReader {
   void on_all_ready(std::span<const ReaderCall> calls) override {
     if (auto connection = connection_.lock()) connection->channels_ready(calls);
   }
-  void on_ended(ProducerSpan producers) override {
+  void on_ended(ProducerSpan producers) override { on_all_ended({&producers, 1}); }
+  void on_all_ended(std::span<const ProducerSpan> producers) override {
     if (auto connection = connection_.lock()) connection->producers_ended(id_, producers);
   }
   void on_lost(ProducerSpan producers, const Status& cause) override {
@@ -316,12 +317,13 @@ void ServingConnection::add_ready(const ReaderCall& call) {
   list(channel.get());
 }
 
-void ServingConnection::add_ended(Served* served, ProducerSpan producers) {
+void ServingConnection::add_ended(Served* served, std::span<const ProducerSpan> producers) {
   if (served->ended.empty()) with_ends_.push_back(served->reader->id());
-  served->ended.add(producers);
+  served->ended.add_all(producers);
 }
 
-void ServingConnection::producers_ended(uint32_t attachment, ProducerSpan producers) {
+void ServingConnection::producers_ended(uint32_t attachment,
+                                        std::span<const ProducerSpan> producers) {
   {
     MutexLock lock(mutex_);
     Served* const served = find(attachment);
@@ -452,8 +454,10 @@ void ServingConnection::end_turns() {
 void ServingConnection::end_turn(const Turn& turn) {
   Channel& channel = *turn.channel;
   if (!turn.done) return list(&channel);
-  if (turn.taken.ended)
-    add_ended(find(channel.reader->id()), {channel.producer, channel.producer + 1});
+  if (turn.taken.ended) {
+    const ProducerSpan ended{channel.producer, channel.producer + 1};
+    add_ended(find(channel.reader->id()), {&ended, 1});
+  }
   channel.credit_bytes -=
       turn.taken.charged_bytes;  // Only this thread takes, so there was as much.
   if (!turn.taken.more) {

@@ -87,7 +87,7 @@ class ServingConnection final : public ConnectionHandler,
 
   // From readers, on any thread.
   void channels_ready(std::span<const ReaderCall> calls);
-  void producers_ended(uint32_t attachment, ProducerSpan producers);
+  void producers_ended(uint32_t attachment, std::span<const ProducerSpan> producers);
   void channels_lost(uint32_t attachment, const Loss& loss);
 
   // From the peer.
@@ -133,7 +133,7 @@ class ServingConnection final : public ConnectionHandler,
   void list(Channel* channel) REQUIRES(mutex_);
   void remove(std::unique_ptr<Channel> channel, Dropped* dropped) REQUIRES(mutex_);
   void drop_if_done(Channel* channel, Dropped* dropped) REQUIRES(mutex_);
-  void add_ended(Served* served, ProducerSpan producers) REQUIRES(mutex_);
+  void add_ended(Served* served, std::span<const ProducerSpan> producers) REQUIRES(mutex_);
 
   const std::shared_ptr<Connection> connection_;
   const Context context_;

@@ -22,28 +22,29 @@ void DatasetIndex::find_stored(const Dataset& dataset, const ChannelReader& read
   const Attachment& wanted = reader.attachment();
   if (dataset.stored.empty() && !wanted.stored) return;
   ProducerSet with_something;
-  const auto add = [&](const std::shared_ptr<const StoredPartition>& stored) {
-    if (!reads(reader, *stored)) return;
-    const uint32_t producer = stored->name().producer;
+  const auto add = [&](const std::shared_ptr<Kept>& kept) {
+    if (kept->gone || !reads(reader, *kept->partition)) return;
+    const uint32_t producer = kept->partition->name().producer;
     with_something.add({producer, producer + 1});
-    afterwards->to_read.push_back(stored);
+    afterwards->to_read.push_back(kept->partition);
   };
-  for (const auto& stored : dataset.everywhere) add(stored);
+  for (const auto& kept : dataset.everywhere) add(kept);
   const auto filled = dataset.filled.find(wanted.subpartition);
   if (filled != dataset.filled.end()) std::ranges::for_each(filled->second, add);
-  for (const AttachedProducers& range : wanted.producers) {
-    const auto complete = dataset.complete.find(range.attempt);
-    if (complete == dataset.complete.end()) {
-      if (wanted.stored) afterwards->missing.push_back(range.span);
-      continue;
-    }
-    for (const ProducerSpan& span : complete->second.common_with(range.span))
-      std::ranges::move(with_something.missing_in(span), std::back_inserter(afterwards->ended));
-    if (wanted.stored) {
-      std::ranges::move(complete->second.missing_in(range.span),
-                        std::back_inserter(afterwards->missing));
-    }
+  std::map<AttemptNumber, std::vector<ProducerSpan>> by_attempt;
+  for (const AttachedProducers& range : wanted.producers)
+    by_attempt[range.attempt].push_back(range.span);
+  for (const auto& [attempt, spans] : by_attempt) {
+    std::span<const ProducerSpan> here;
+    const auto complete = dataset.complete.find(attempt);
+    if (complete != dataset.complete.end()) here = complete->second.spans();
+    const std::vector<ProducerSpan> there = common_spans(spans, here);
+    std::ranges::move(spans_without(there, with_something.spans()),
+                      std::back_inserter(afterwards->ended));
+    if (wanted.stored)
+      std::ranges::move(spans_without(spans, here), std::back_inserter(afterwards->missing));
   }
+  if (by_attempt.size() > 1) std::ranges::sort(afterwards->ended, {}, &ProducerSpan::begin);
 }
 
 /// Without a lock: that takes locks of others.
@@ -54,16 +55,32 @@ void DatasetIndex::read_stored(const std::shared_ptr<Dataset>& dataset, const Pl
   std::vector<ReaderCall> calls;
   PartitionList views;
   for (const auto& stored : to_read) views.push_back(PartitionQueues::view(stored, reader, &calls));
+  PartitionList lost;
   {
     MutexLock lock(dataset->mutex);
     const auto at = dataset->readers.find(place);
     if (at != dataset->readers.end()) {
-      std::ranges::copy(views, std::back_inserter(at->second.views));
+      for (const auto& view : views)
+        (note_view(*dataset, view) ? at->second.views : lost).push_back(view);
       views.clear();
     }
   }
   for (const auto& view : views) view->close_view();  // It went meanwhile.
   tell(calls);
+  for (const auto& view : lost) view->lose_view(not_found("it was removed"));
+  for (const auto& view : lost) view->close_view();
+}
+
+bool DatasetIndex::note_view(Dataset& dataset, const std::shared_ptr<PartitionQueues>& view) {
+  const auto at = dataset.stored.find(ProducerAttempt(view->producer(), view->attempt()));
+  if (at == dataset.stored.end()) return false;
+  Kept& kept = *at->second;
+  if (kept.views.size() >= kept.views_max) {
+    std::erase_if(kept.views, [](const auto& one) { return one.expired(); });
+    kept.views_max = kViewsMin + 2 * kept.views.size();
+  }
+  kept.views.push_back(view);
+  return true;
 }
 
 Status DatasetIndex::add_stored(const std::shared_ptr<const StoredPartition>& stored) {
@@ -75,13 +92,15 @@ Status DatasetIndex::add_stored(const std::shared_ptr<const StoredPartition>& st
     dataset = find_or_make(Key{name.job, name.dataset});
     MutexLock lock(dataset->mutex);
     if (dataset->forgotten) continue;
-    if (!dataset->stored.emplace(ProducerAttempt(name.producer, name.attempt), stored).second) {
+    const auto kept = std::make_shared<Kept>();
+    kept->partition = stored;
+    if (!dataset->stored.emplace(ProducerAttempt(name.producer, name.attempt), kept).second) {
       return already_exists(fmt::format("stored partition {} of dataset {}, attempt {}",
                                         name.producer, name.dataset.value, name.attempt));
     }
-    if (!filled) dataset->everywhere.push_back(stored);
+    if (!filled) dataset->everywhere.push_back(kept);
     if (filled) {
-      for (const uint32_t subpartition : *filled) dataset->filled[subpartition].push_back(stored);
+      for (const uint32_t subpartition : *filled) dataset->filled[subpartition].push_back(kept);
     }
     dataset->complete[name.attempt].add({name.producer, name.producer + 1});
     for (const auto& [place, attached] : dataset->readers) {
@@ -99,24 +118,25 @@ Status DatasetIndex::add_stored(const std::shared_ptr<const StoredPartition>& st
 void DatasetIndex::erase_stored(Dataset& dataset, const ProducerAttempt& id,
                                 Afterwards* afterwards) {
   const auto at = dataset.stored.find(id);
-  const std::shared_ptr<const StoredPartition> stored = std::move(at->second);
+  const std::shared_ptr<Kept> kept = std::move(at->second);
   dataset.stored.erase(at);
-  std::erase(dataset.everywhere, stored);
-  for (const uint32_t subpartition : stored->filled().value_or(std::vector<uint32_t>())) {
-    StoredList& list = dataset.filled.at(subpartition);
-    std::erase(list, stored);
-    if (list.empty()) dataset.filled.erase(subpartition);
+  kept->gone = true;
+  for (const auto& view : kept->views) {
+    if (auto alive = view.lock()) afterwards->to_close.push_back(std::move(alive));
   }
+  kept->views.clear();
+  if (++dataset.gone > dataset.stored.size()) forget_gone(dataset);
   const auto complete = dataset.complete.find(id.second);
   complete->second.remove({id.first, id.first + 1});
   if (complete->second.empty()) dataset.complete.erase(complete);
-  for (auto& [place, attached] : dataset.readers) {
-    std::erase_if(attached.views, [&](const std::shared_ptr<PartitionQueues>& view) {
-      if (view->producer() != id.first || view->attempt() != id.second) return false;
-      afterwards->to_close.push_back(view);
-      return true;
-    });
-  }
+}
+
+void DatasetIndex::forget_gone(Dataset& dataset) {
+  const auto gone = [](const std::shared_ptr<Kept>& kept) { return kept->gone; };
+  std::erase_if(dataset.everywhere, gone);
+  for (auto& [subpartition, list] : dataset.filled) std::erase_if(list, gone);
+  std::erase_if(dataset.filled, [](const auto& list) { return list.second.empty(); });
+  dataset.gone = 0;
 }
 
 bool DatasetIndex::remove_stored(const StoredPartition::Name& name) {
@@ -152,6 +172,7 @@ void DatasetIndex::remove_all_stored(const JobId& job, std::optional<DatasetId> 
       dataset->stored.clear();
       dataset->filled.clear();
       dataset->everywhere.clear();
+      dataset->gone = 0;
       dataset->complete.clear();
       for (auto& [place, attached] : dataset->readers)
         std::ranges::move(std::exchange(attached.views, {}), std::back_inserter(views));

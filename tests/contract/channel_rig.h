@@ -177,6 +177,7 @@ class ChannelRig {
     options.gate_budget_bytes = settings_.gate_budget_bytes;
     options.overdraft_bytes_max = settings_.overdraft_bytes_max;
     options.spill = SpillPlace{&files_, "/spill/" + std::to_string(id), disk_, {}};
+    options.store = SpillPlace{&files_, "/stored/" + std::to_string(id), disk_, {}};
     options.secret = "secret";
     auto made = ShuffleEnvironment::create(options, *transport_);
     EXPECT_TRUE(made.ok()) << made.status().to_string();

@@ -64,6 +64,27 @@ TEST(MemorySharesTest, ReservesReceiveBlocksForChannelsAndForWhatFloats) {
   EXPECT_TRUE(shares.is_empty());
 }
 
+TEST(MemorySharesTest, OfStoredProducersTheMemoryIsNotForEach) {
+  MemoryShares shares(8 * kMiB);
+  const uint64_t least = MemoryShares::least_stored_receive_bytes(64);
+  const auto few = shares.reserve_stored_receive(kJob, 4, 4 * kMiB);
+  ASSERT_TRUE(few.ok());
+  EXPECT_GT(few->window_bytes, 0u);
+  std::vector<ReceiveMemory> all = {*few};
+  for (int i = 0; i < 60; ++i) {
+    const auto many = shares.reserve_stored_receive(kJob, 10'000, 4 * kMiB);
+    ASSERT_TRUE(many.ok()) << i;
+    EXPECT_EQ(many->window_bytes, 0u);
+    EXPECT_GE(many->floating_bytes, least);
+    EXPECT_EQ(many->floating_bytes, many->reserved_bytes);
+    all.push_back(*many);
+  }
+  EXPECT_EQ(all.back().reserved_bytes, least);
+  EXPECT_EQ(MemoryShares::least_stored_receive_bytes(10'000), least);
+  for (const ReceiveMemory& memory : all) shares.give_back(kJob, memory);
+  EXPECT_TRUE(shares.is_empty());
+}
+
 TEST(MemorySharesTest, LetsManyGatesHaveSomethingEach) {
   MemoryShares shares(64 * kMiB);
   uint64_t all = 0;

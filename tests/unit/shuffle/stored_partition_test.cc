@@ -223,6 +223,38 @@ TEST_F(StoredPartitionTest, WhoReadsWhatIsRemovedLosesIt) {
   EXPECT_EQ(index_.partition_count(), 0u);
 }
 
+TEST_F(StoredPartitionTest, WhatIsRemovedOneByOneCostsNobodyWhatIsLeft) {
+  std::vector<std::shared_ptr<FakeStored>> stored;
+  for (uint32_t p = 0; p < 100; ++p)
+    stored.push_back(add(p, p % 3 == 0 ? std::nullopt : std::optional(std::vector<uint32_t>{1})));
+  const auto first = reader(1, 100);
+  ASSERT_TRUE(index_.attach(first).ok());
+  EXPECT_EQ(first->texts.size(), 100u);
+  for (uint32_t p = 0; p < 100; ++p) {
+    if (p % 10 == 7) continue;
+    EXPECT_TRUE(index_.remove_stored(stored[p]->name()));
+    EXPECT_FALSE(index_.remove_stored(stored[p]->name()));
+    stored[p] = nullptr;
+    const auto next = reader(1, 100);
+    ASSERT_TRUE(index_.attach(next).ok());
+    EXPECT_EQ(next->lost.size() + next->ended.size(), 100u);
+    EXPECT_EQ(next->texts.size(), next->ended.size());
+    EXPECT_TRUE(next->lost.contains(p));
+    index_.detach(*next);
+  }
+  // Another attempt in the place of one that is gone.
+  ASSERT_TRUE(index_.add_stored(std::make_shared<FakeStored>(5, std::vector<uint32_t>{1}, 1)).ok());
+  const auto last = std::make_shared<TestReader>(
+      1, std::vector<AttachedProducers>{{{0, 5}, 0}, {{5, 6}, 1}, {{6, 100}, 0}});
+  ASSERT_TRUE(index_.attach(last).ok());
+  EXPECT_EQ(last->texts.size(), 11u);
+  EXPECT_EQ(last->lost.size(), 89u);
+  index_.detach(*first);
+  index_.detach(*last);
+  index_.remove_all_stored(kJob);
+  EXPECT_EQ(index_.partition_count(), 0u);
+}
+
 TEST_F(StoredPartitionTest, AttemptsDoNotMix) {
   add(0, std::vector<uint32_t>{0});
   ASSERT_TRUE(index_.add_stored(std::make_shared<FakeStored>(0, std::vector<uint32_t>{0}, 1)).ok());
