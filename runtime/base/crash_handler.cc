@@ -144,6 +144,11 @@ void say_what_was_caught() {
   say(name_of(caught.signal));
   say(" in thread ");
   say(caught.thread.bytes);
+  // What reports with names may lack the memory for it.
+  if (caught.signal == SIGABRT && caught.sender == 0 && abort_reason_noted.load()) {
+    say(": ");
+    say(abort_reason.bytes);
+  }
   if (caught.code_name.bytes[0] != 0) {
     say(", in the code of '");
     say(caught.code_name.bytes);
@@ -328,7 +333,10 @@ void start_reporting_thread() {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
     note_abort_reason("std::terminate()");
   } catch (const std::exception& error) {
-    note_abort_reason(fmt::format("an exception that nobody catches: {}", error.what()));
+    char text[256];  // There may be no memory.
+    const auto end =
+        fmt::format_to_n(text, sizeof(text), "an exception that nobody catches: {}", error.what());
+    note_abort_reason({text, std::min(end.size, sizeof(text))});
   } catch (...) {
     note_abort_reason("an exception that nobody catches");
   }

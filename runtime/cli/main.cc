@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -178,6 +179,9 @@ int run_and_flush(std::vector<std::string> arguments) {
   bool thrown = false;
   try {
     code = run(std::move(arguments));
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+    std::fputs("freshet: no memory is left; see 'ulimit -a'\n", stderr);
   } catch (const std::system_error& error) {
     thrown = true;
     const bool at_limit = error.code() == std::errc::resource_unavailable_try_again;
