@@ -56,6 +56,7 @@ class FullDiskTest : public ::testing::Test {
     if (!disk_.mounted()) GTEST_SKIP() << "cannot mount a small disk: " << disk_.why();
     TestCluster::Options options;
     options.state_directory = disk_.path();
+    options.arguments = {"-D", "taskmanager.memory.network.size=4mb"};
     cluster_.emplace(options);
     ASSERT_TRUE(cluster_->ok()) << cluster_->started().errors;
     write_file(text_, "one two two\n");
@@ -115,6 +116,19 @@ TEST_F(FullDiskTest, ResultsAndPartitionsFailTheirJobWithPathAndFreeSpaceUntilTh
   disk_.free();
   EXPECT_FALSE(exists(disk_ / "out"));
   expect_that_a_job_runs_and_nobody_was_restarted("batch");
+}
+
+TEST_F(FullDiskTest, OutputThatIsSpilledFailsItsJobWithPathAndFreeSpace) {
+  // One record that becomes more words than there is memory for, and more than there is disk.
+  std::string line;
+  for (int word = 0; word < 3'000'000; ++word) line += "w" + std::to_string(word) + " ";
+  write_file(directory_ / "line", line + "\n");
+  const Outcome outcome =
+      cluster_->run({"-D", "restart-strategy.type=none", job_module("wordcount"), "-p", "2", "--",
+                     "--input", directory_ / "line", "--output", directory_ / "unfinished"});
+  expect_full(outcome, "/spill/job-");
+  EXPECT_THAT(outcome.errors, HasSubstr("operator 'split', record 1 of its source"));
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");
 }
 
 TEST_F(FullDiskTest, LogsLoseLinesUntilThereIsRoom) {
