@@ -53,6 +53,14 @@ class HeapKeyedState {
   /// The number of keys that have a value in some state.
   size_t size() const { return rows_.size(); }
 
+  /// Whether the current key has a value in some state.
+  bool has_key() const { return row_ != kNoRow; }
+
+  /// Drops all values of the current key.
+  void clear_key() {
+    for (const auto& [name, column] : columns_) column->clear_value();
+  }
+
   /// Keys that have a value in some state.
   KeyOrder ordered_keys() const { return rows_.ordered_keys(); }
 
@@ -62,6 +70,7 @@ class HeapKeyedState {
   struct ColumnBase {
     explicit ColumnBase(std::string type_name) : type(std::move(type_name)) {}
     virtual ~ColumnBase() = default;
+    virtual void clear_value() = 0;
     const std::string type;
   };
 
@@ -81,6 +90,8 @@ class HeapKeyedState {
       if (!values[row]) owner.live_[row]++;
       values[row] = std::move(value);
     }
+
+    void clear_value() override { clear(); }
 
     void clear() override {
       if (get() == nullptr) return;

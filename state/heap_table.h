@@ -159,6 +159,34 @@ class HeapTable {
 
   size_t size() const { return size_; }
 
+  /// Memory per row, with its part of the index; without what keys and values have elsewhere.
+  static constexpr size_t bytes_per_row() { return sizeof(Row) + 4 * sizeof(Slot); }
+
+  /// The value of a row that ordered_keys() names. When nothing was erased, rows are numbered in
+  /// the order in which their keys came.
+  V& value_of(uint32_t row) { return row_at(row).value; }
+  const V& value_of(uint32_t row) const { return row_at(row).value; }
+
+  /// Of a row as above.
+  void key_of(uint32_t row, K& key) const {
+    const auto& stored = rows_.key_of(row_at(row));
+    if constexpr (kAsValue) {
+      key = stored;
+    } else {
+      Decoder decoder(stored);
+      Codec<K>::decode(decoder, key);
+    }
+  }
+
+  /// Drops everything, memory too.
+  void clear() {
+    std::exchange(index_, std::vector<Slot>());
+    std::exchange(chunks_, std::vector<std::unique_ptr<Chunk>>());
+    std::exchange(free_, std::vector<uint32_t>());
+    rows_taken_ = 0;
+    size_ = 0;
+  }
+
   /// All present keys, serialised, in the order of their bytes.
   KeyOrder ordered_keys() const {
     KeyOrder order;
@@ -169,9 +197,9 @@ class HeapTable {
       if constexpr (kAsValue) {
         encoder.start(nullptr, nullptr);
         Codec<K>::encode(stored, encoder);
-        order.add(encoder.bytes());
+        order.add(encoder.bytes(), slot.row);
       } else {
-        order.add(stored);
+        order.add(stored, slot.row);
       }
     }
     order.sort();
