@@ -86,6 +86,12 @@ std::string shown(const std::string& text) {
 Status unknown_name(const std::string& name) {
   if (name.size() > kShownMax)
     return invalid_argument(fmt::format("no setting is called '{}'", shown(name)));
+  if (name.starts_with("execution.checkpointing.") || name.starts_with("state.checkpoints.")) {
+    return invalid_argument(fmt::format(
+        "{}: there are no checkpoints; a batch makes again what it lost, and a stream starts again "
+        "from its beginning. Leave it out",
+        name));
+  }
   std::vector<std::string_view> known;
   for (const ConfigKey* key : config_keys()) known.push_back(key->name);
   std::string message = fmt::format("no setting is called '{}'", name);

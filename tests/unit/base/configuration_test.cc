@@ -78,6 +78,15 @@ TEST(ConfigurationTest, NamesTheNearestKeyWhenOneIsUnknown) {
       << status.message();
 }
 
+TEST(ConfigurationTest, SaysThatThereAreNoCheckpoints) {
+  Configuration settings;
+  for (const std::string name : {"execution.checkpointing.interval", "execution.checkpointing.mode",
+                                 "state.checkpoints.dir"}) {
+    const std::string message = settings.set(name, "10 s").message();
+    EXPECT_TRUE(message.starts_with(name + ": there are no checkpoints")) << message;
+  }
+}
+
 TEST(ConfigurationTest, SuggestsNothingWhenNothingIsNearButNamesAll) {
   Configuration settings;
   for (const std::string name : {"foo", "port", "", "bar.baz"}) {
