@@ -141,6 +141,9 @@ Result<std::shared_ptr<StreamTask>> build_task(
     std::function<void(const AttemptId&, const ChannelLoss&)> on_loss,
     const TaskBuilderEnvironment& environment) {
   const AttemptId& attempt = deployment.attempt;
+  ASSIGN_OR_RETURN(OperatorMemory memory,
+                   operator_memory(*job.graph, *built, attempt.subtask.vertex, environment.slots,
+                                   environment.memory));
   DecisionLog* log = nullptr;
   FileSystem* files = &environment.files;
   if (environment.recorder != nullptr) {
@@ -149,7 +152,8 @@ Result<std::shared_ptr<StreamTask>> build_task(
   }
   auto task = std::make_shared<StreamTask>(
       StreamTask::Options{attempt, job.graph, built, job.build.configuration},
-      StreamTask::Environment{environment.clock, *files, environment.faults, std::move(listener)},
+      StreamTask::Environment{environment.clock, *files, environment.faults, std::move(listener),
+                              std::move(memory)},
       std::make_unique<LiveDecisions>(environment.clock, environment.random.fork(), log));
   const std::function<void()> wake = [weak = std::weak_ptr<RunnableTask>(task),
                                       &tasks = environment.tasks] {

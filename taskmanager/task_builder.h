@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "runtime/base/faults.h"
 #include "runtime/task/stream_task.h"
@@ -9,6 +10,13 @@
 #include "taskmanager/deployment_message.h"
 
 namespace freshet {
+
+/// What a TaskManager has for what the operators of batch jobs collect, beside its network memory.
+struct ManagedMemory {
+  uint64_t bytes = 256u << 20;  // Shared by all slots.
+  bool compresses = false;      // What does not fit.
+  std::optional<SpillPlace> place;
+};
 
 struct TaskBuilderEnvironment {
   ShuffleEnvironment& shuffle;
@@ -19,7 +27,15 @@ struct TaskBuilderEnvironment {
   Faults* faults = nullptr;
   TaskRecorder* recorder = nullptr;
   bool channel_hash = false;
+  uint32_t slots = 1;
+  ManagedMemory memory;
 };
+
+/// What each operator that collects has in a task of `vertex`: an equal part of the slot's, which
+/// it shares with those that may run at the same time in it. kInvalidArgument, with what to set,
+/// when that is too little.
+Result<OperatorMemory> operator_memory(const JobGraph&, const BuiltJob&, VertexId vertex,
+                                       uint32_t slots, const ManagedMemory&);
 
 /// Memory for buffers without which build_task() fails.
 uint64_t least_buffer_bytes(const JobInformation&, const TaskDeployment&,

@@ -70,7 +70,8 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
         tasks,
         TaskBuilderEnvironment{environment_.shuffle, environment_.tasks, environment_.clock,
                                environment_.files, environment_.random, environment_.faults,
-                               environment_.recorder, options_.channel_hash},
+                               environment_.recorder, options_.channel_hash, options_.slots,
+                               options_.memory},
         main_, *this);
     link_->start();
   }

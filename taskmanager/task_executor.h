@@ -19,6 +19,7 @@
 #include "runtime/task/runnable_task.h"
 #include "runtime/task/task_recorder.h"
 #include "shuffle/shuffle_environment.h"
+#include "taskmanager/task_builder.h"
 
 namespace freshet {
 
@@ -47,7 +48,8 @@ class TaskExecutor {
     Duration cancellation_timeout = 30s;
     Duration watchdog_timeout = 10s;  // Zero: no step lasts too long.
     bool channel_hash = false;        // Where the job does not say.
-    MetricLabels labels;              // Before those of a task.
+    ManagedMemory memory;
+    MetricLabels labels;  // Before those of a task.
   };
   /// All outlive the executor and, where functions are posted to them, are stopped before the
   /// others go.

@@ -67,6 +67,9 @@ Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options&
   ASSIGN_OR_RETURN(executor.watchdog_timeout,
                    options.configuration.duration(config::kWatchdogTimeout));
   ASSIGN_OR_RETURN(executor.channel_hash, options.configuration.boolean(config::kChannelHash));
+  ASSIGN_OR_RETURN(executor.memory.bytes, options.configuration.bytes(config::kManagedMemory));
+  ASSIGN_OR_RETURN(executor.memory.compresses,
+                   options.configuration.boolean(config::kSpillCompression));
   return executor;
 }
 
@@ -104,6 +107,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
       &files, options.state_directory + "/spill", &self.spill_,
       [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
   shuffle_settings.store = shuffle_settings.spill;
+  executor_settings.memory.place = shuffle_settings.spill;
+  executor_settings.memory.place->directory += "/operators";  // Emptied with the rest.
   shuffle_settings.store->directory = options.state_directory + "/partitions";
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};

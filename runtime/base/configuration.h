@@ -62,6 +62,12 @@ struct ConfigKey {
   SETTING(kNetworkMemory, "taskmanager.memory.network.size", \
           "128 mb", bytes(1ull << 20, 1ull << 40), kProcess, \
           "segment pool of a TaskManager") \
+  SETTING(kManagedMemory, "taskmanager.memory.managed.size", \
+          "256 mb", bytes(1ull << 20, 1ull << 40), kProcess, \
+          "what operators of batch jobs may collect in a TaskManager before they spill, an equal " \
+          "part in each slot") \
+  SETTING(kSpillCompression, "taskmanager.memory.managed.compress-spills", "false", boolean(), \
+          kProcess, "true: what operators of batch jobs spill is compressed with LZ4") \
   SETTING(kGateBudget, "taskmanager.network.memory.gate-budget", \
           "4 mb", bytes(64 << 10, 1ull << 40), kProcess, \
           "bytes that may be in flight to one input gate") \

@@ -17,6 +17,14 @@ class FunctionFactory final : public OperatorFactory {
     return std::make_unique<OperatorType>(Function(function_));
   }
 
+  bool uses_spill_space() const override {
+    if constexpr (requires { OperatorType::uses_spill_space(function_); }) {
+      return OperatorType::uses_spill_space(function_);
+    } else {
+      return false;
+    }
+  }
+
  private:
   const Function function_;
 };

@@ -11,6 +11,7 @@
 #include "runtime/base/key_groups.h"
 #include "runtime/base/status.h"
 #include "runtime/operators/edge_type.h"
+#include "state/spill_space.h"
 
 namespace freshet {
 
@@ -51,6 +52,11 @@ class OperatorContext {
   virtual void wake_at(EpochMillis time) = 0;
 
   virtual FileSystem& files() = 0;
+
+  /// In a batch job, for an operator whose factory says that it uses it: the memory that it may
+  /// take for what it collects, and where to put the rest. Else null: what it remembers is state,
+  /// which is kept elsewhere.
+  virtual SpillSpace* spill_space() { return nullptr; }
 
   /// A setting of the job; empty when not set and without default.
   virtual std::string setting(const std::string& name) const = 0;
@@ -145,6 +151,9 @@ class OperatorFactory {
   virtual ~OperatorFactory() = default;
 
   virtual std::unique_ptr<Operator> make() const = 0;
+
+  /// True when its operators want OperatorContext::spill_space().
+  virtual bool uses_spill_space() const { return false; }
 
   /// True when make() gives a SourceOperator.
   virtual bool is_source() const { return false; }

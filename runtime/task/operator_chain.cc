@@ -1,19 +1,24 @@
 #include "runtime/task/operator_chain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <type_traits>
 
 #include "runtime/base/check.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/log.h"
+#include "runtime/task/spilled_file.h"
+#include "state/memory_spill_space.h"
 
 namespace freshet {
 
 class OperatorChain::Context final : public OperatorContext {
  public:
   Context(const Options& options, const ChainedOperator& chained,
-          std::optional<EpochMillis>& wake_at)
-      : options_(options), chained_(chained), wake_at_(wake_at) {}
+          std::optional<EpochMillis>& wake_at, const uint64_t& memory_bytes)
+      : options_(options), chained_(chained), wake_at_(wake_at), memory_bytes_(memory_bytes) {}
 
   uint32_t subtask() const override { return options_.attempt.subtask.index; }
   uint32_t parallelism() const override { return options_.vertex.parallelism; }
@@ -43,6 +48,10 @@ class OperatorChain::Context final : public OperatorContext {
   }
   void wake_at(EpochMillis time) override { wake_at_ = time; }
   FileSystem& files() override { return options_.files; }
+  SpillSpace* spill_space() override {
+    if (memory_bytes_ != 0 && !space_) space_ = make_spill_space();
+    return space_.get();
+  }
   std::string setting(const std::string& name) const override {
     const auto found = options_.settings.find(name);
     if (found != options_.settings.end()) return found->second;
@@ -53,9 +62,24 @@ class OperatorChain::Context final : public OperatorContext {
   }
 
  private:
+  std::unique_ptr<SpillSpace> make_spill_space() const {
+    const OperatorMemory& memory = options_.memory;
+    const uint64_t bytes = memory_bytes_;
+    if (!memory.place) return std::make_unique<MemorySpillSpace>(bytes, memory.compresses);
+    const AttemptId& attempt = options_.attempt;
+    const std::string name =
+        fmt::format("job-{}-vertex-{}-subtask-{}-attempt-{}-operator-{}", attempt.job.to_string(),
+                    attempt.subtask.vertex.value, attempt.subtask.index, attempt.attempt,
+                    to_string(chained_.id));
+    return std::make_unique<TaskSpillSpace>(
+        TaskSpillSpace::Options{*memory.place, name, bytes, memory.compresses}, options_.cancelled);
+  }
+
   const Options& options_;
   const ChainedOperator& chained_;
   std::optional<EpochMillis>& wake_at_;
+  const uint64_t& memory_bytes_;  // 0: none.
+  std::unique_ptr<SpillSpace> space_;
 };
 
 /// One input of one operator. Notes whose code runs; when that throws, the note stays.
@@ -149,7 +173,8 @@ Status OperatorChain::make_member(size_t index) {
   }
   for (const ChainedOutput& output : chained.outputs)
     member->outputs = std::max(member->outputs, output.output + 1);
-  member->context = std::make_unique<Context>(options_, chained, wake_at_);
+  member->context = std::make_unique<Context>(options_, chained, wake_at_, memory_bytes_);
+  collects_ = collects_ || factory->uses_spill_space();
   member->code = guarded(index, [&] { return factory->make(); });
   if (member->code == nullptr)
     return invalid_argument("operator '" + chained.name + "' was not made");
@@ -160,6 +185,7 @@ Status OperatorChain::make_member(size_t index) {
 
 Status OperatorChain::open() {
   for (size_t i = 0; i < options_.vertex.operators.size(); i++) RETURN_IF_ERROR(make_member(i));
+  if (collects_ && options_.graph.mode == RuntimeMode::kBatch) decide_memory();
   for (size_t i = members_.size(); i-- > 0;) {
     std::vector<RecordReceiver*> outputs;
     for (uint32_t output = 0; output < members_[i]->outputs; output++) {
@@ -171,6 +197,14 @@ Status OperatorChain::open() {
     guarded(i, [&] { members_[i]->code->open(*members_[i]->context, std::move(outputs)); });
   }
   return Status();
+}
+
+/// How much there is decides what is emitted when. Before any operator runs: who fails there asks
+/// for nothing behind it, neither now nor when the task is executed again.
+void OperatorChain::decide_memory() {
+  const std::string bytes =
+      options_.decisions.external([this] { return std::to_string(options_.memory.bytes); });
+  memory_bytes_ = std::strtoull(bytes.c_str(), nullptr, 10);
 }
 
 RecordReceiver* OperatorChain::receiver_of(size_t index, uint32_t output) {

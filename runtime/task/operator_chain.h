@@ -11,6 +11,7 @@
 #include "runtime/graph/job_module.h"
 #include "runtime/operators/operator.h"
 #include "runtime/task/decisions.h"
+#include "runtime/task/operator_memory.h"
 
 namespace freshet {
 
@@ -29,6 +30,8 @@ class OperatorChain {
     FileSystem& files;
     Decisions& decisions;
     OperatorName& running;  // Of the operator whose code runs; null: of none.
+    const OperatorMemory& memory;
+    const std::atomic<bool>& cancelled;
   };
 
   /// `writers`: where the outputs that leave the task go, by dataset; they outlive the chain, as do
@@ -73,6 +76,7 @@ class OperatorChain {
   struct Member;
 
   Status make_member(size_t index);
+  void decide_memory();
   RecordReceiver* receiver_of(size_t index, uint32_t output);
   Input& input_of(size_t index, uint32_t input);
   void begin_finish(size_t index);
@@ -84,6 +88,8 @@ class OperatorChain {
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<RecordReceiver>> receivers_;
   SourceOperator* source_ = nullptr;
+  bool collects_ = false;      // Some operator.
+  uint64_t memory_bytes_ = 0;  // That each of those may take.
   std::optional<EpochMillis> wake_at_;
   size_t finishing_ = 0;  // The operator whose end it is.
   bool finish_begun_ = false;

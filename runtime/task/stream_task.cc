@@ -211,7 +211,8 @@ Status StreamTask::open_inputs_and_outputs() {
   }
   chain_ = std::make_unique<OperatorChain>(
       OperatorChain::Options{options_.attempt, vertex_, graph, *options_.built, options_.settings,
-                             environment_.files, *decisions_, running_.name},
+                             environment_.files, *decisions_, running_.name, environment_.memory,
+                             cancelled_},
       std::move(writers));
   RETURN_IF_ERROR(chain_->open());
   std::vector<uint32_t> producers;

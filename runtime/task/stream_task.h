@@ -18,6 +18,7 @@
 #include "runtime/task/decisions.h"
 #include "runtime/task/flush_timer.h"
 #include "runtime/task/operator_chain.h"
+#include "runtime/task/operator_memory.h"
 #include "runtime/task/record_writer.h"
 #include "runtime/task/runnable_task.h"
 #include "runtime/task/step_pace.h"
@@ -47,6 +48,7 @@ class StreamTask final : public RunnableTask {
     FileSystem& files;
     Faults* faults = nullptr;  // Null: none, and they cost nothing.
     std::shared_ptr<TaskListener> listener;
+    OperatorMemory memory{};
   };
 
   StreamTask(Options, Environment, std::unique_ptr<Decisions>);

@@ -21,6 +21,7 @@ class TestContext final : public OperatorContext {
     uint32_t max_parallelism = 128;
     uint64_t seed = 1;
     std::map<std::string, std::string> settings = {};
+    SpillSpace* spill_space = nullptr;  // As in a batch job.
   };
 
   TestContext() : TestContext(Options()) {}
@@ -38,6 +39,7 @@ class TestContext final : public OperatorContext {
   void wake_at(EpochMillis /*time*/) override {}  // Whoever runs a source polls it when he likes.
   FileSystem& files() override { return *files_; }
   std::string setting(const std::string& name) const override;
+  SpillSpace* spill_space() override { return options_.spill_space; }
 
   ManualClock& clock() { return clock_; }
 

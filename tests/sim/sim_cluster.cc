@@ -50,7 +50,7 @@ struct SimCluster::TaskManagerProgram {
         runner(tasks) {}
 
   /// On `main`, as the TaskExecutor wants it.
-  Status start(const TaskExecutor::Options& options, uint16_t data_port, ModuleLoader& modules,
+  Status start(TaskExecutor::Options options, uint16_t data_port, ModuleLoader& modules,
                TaskRecorder* recorder) {
     ShuffleEnvironment::Options settings;
     settings.task_manager = options.id;
@@ -60,6 +60,8 @@ struct SimCluster::TaskManagerProgram {
     settings.overdraft_bytes_max = 16u << 10;
     settings.spill =
         SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
+    options.memory.place = settings.spill;
+    options.memory.place->directory += "/operators";
     settings.store = settings.spill;
     settings.store->directory = options.state_directory + "/partitions";
     settings.store_read_bytes = 256u << 10;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "shuffle/spill_place.h"
+#include "state/spill_space.h"
+
+namespace freshet {
+
+/// What each operator of a task has for what it collects, if it is one that does.
+struct OperatorMemory {
+  uint64_t bytes = 16 * SpillSpace::kLeastMemoryBytes;
+  bool compresses = false;          // What does not fit.
+  std::optional<SpillPlace> place;  // Of that; nullopt: in memory, too.
+};
+
+}  // namespace freshet
