@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "runtime/operators/emit.h"
 #include "runtime/operators/function_factory.h"
 #include "runtime/operators/key_selector.h"
+#include "runtime/operators/keyed_sorter.h"
 #include "runtime/operators/operator.h"
 #include "state/heap_keyed_state.h"
 
@@ -48,6 +50,10 @@ class KeyedContext {
 };
 
 /// User code with state for each key. Each subtask has its own copy of the object.
+///
+/// A stream processes records as they come. A batch processes them key by key, in serialised-key
+/// order, those of one key by their timestamps, and equal ones as they came; on_end() comes behind
+/// the last of its key, and what was remembered of it goes.
 template <class K, class T, class U>
 class KeyedProcessFunction {
  public:
@@ -71,46 +77,81 @@ struct KeyedProcess {
 template <class K, class T, class U, class Function>
 class KeyedProcessOperator final : public Operator {
  public:
-  explicit KeyedProcessOperator(KeyedProcess<K, T, Function> process)
-      : process_(std::move(process)) {}
+  using Made = KeyedProcess<K, T, Function>;
+
+  explicit KeyedProcessOperator(Made process) : process_(std::move(process)) {}
+
+  static bool uses_spill_space(const Made& /*process*/) { return true; }
 
   void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override {
     to_ = Collector<U>(outputs.at(0));
+    if (SpillSpace* const space = context.spill_space()) sorter_.emplace(*space);
     context_ = std::make_unique<KeyedContext<K>>(context, state_);
     process_.function.open(*context_);
   }
 
   void process(uint32_t /*input*/, const void* record, EpochMillis timestamp) override {
     const T& value = *static_cast<const T*>(record);
-    state_.set_key(process_.selector->key(value, key_));
-    context_->set_timestamp(timestamp);
-    to_.set_timestamp(timestamp);
-    process_.function.process(value, *context_, to_);
+    const K& key = process_.selector->key(value, key_);
+    if (sorter_) {
+      sorter_->add(key, timestamp, value);
+      return;
+    }
+    state_.set_key(key);
+    process_one(value, timestamp);
   }
 
   bool finish() override {
+    if (sorter_) return finish_sorted();
     if (!ending_) {
       keys_ = state_.ordered_keys();
       ending_ = true;
-      context_->set_timestamp(kNoTimestamp);
-      to_.set_timestamp(kNoTimestamp);
     }
     for (uint32_t i = 0; i < kFinishBatch && next_key_ < keys_.size(); i++) {
       Decoder decoder(keys_[next_key_++]);
       Codec<K>::decode(decoder, key_);
       state_.set_key(key_);
-      process_.function.on_end(*context_, to_);
+      end_key();
     }
     return next_key_ == keys_.size();
   }
 
  private:
-  KeyedProcess<K, T, Function> process_;
+  void process_one(const T& record, EpochMillis timestamp) {
+    context_->set_timestamp(timestamp);
+    to_.set_timestamp(timestamp);
+    process_.function.process(record, *context_, to_);
+  }
+
+  void end_key() {
+    context_->set_timestamp(kNoTimestamp);
+    to_.set_timestamp(kNoTimestamp);
+    process_.function.on_end(*context_, to_);
+  }
+
+  /// One key is remembered at a time.
+  bool finish_sorted() {
+    if (!sorter_->prepare()) return false;
+    for (uint32_t i = 0; i < kFinishBatch; i++) {
+      const bool more = sorter_->next();
+      if (!more || sorter_->is_new_key()) {
+        if (state_.has_key()) end_key();
+        state_.clear_key();
+        if (!more) return true;
+        state_.set_key(sorter_->key());
+      }
+      process_one(sorter_->record(), sorter_->timestamp());
+    }
+    return false;
+  }
+
+  Made process_;
+  std::optional<KeyedSorter<K, T>> sorter_;  // In a batch.
   HeapKeyedState<K> state_;
   std::unique_ptr<KeyedContext<K>> context_;
   K key_{};
   Collector<U> to_;
-  KeyOrder keys_;  // Filled when the input has ended.
+  KeyOrder keys_;  // Filled when the input of a stream has ended.
   size_t next_key_ = 0;
   bool ending_ = false;
 };

@@ -5,13 +5,17 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/operators/batch_aggregate.h"
 #include "runtime/operators/reduce.h"
 
 namespace freshet {
 
 /// Adds one field of a record to that of the sum: a pointer to a member, or a function `V& f(T&)`.
-template <class Field>
+/// `kPlain`: the sums are numbers.
+template <class Field, bool kPlain = false>
 struct AddField {
+  static constexpr bool kSameHeapBytes = kPlain;
+
   template <class T>
   void operator()(T& so_far, const T& record) const {
     std::invoke(field, so_far) += std::invoke(field, record);
@@ -44,21 +48,42 @@ KeyField<K, T> kept_key_field(const KeySelector<K, T>& selector, Field field) {
   return nullptr;
 }
 
+template <class T, class Field>
+using Sum = std::remove_reference_t<std::invoke_result_t<const Field&, T&>>;
+
+/// `make(rows, is_kept)` with the rows that sums of T can have; `is_kept`: that they hold their
+/// keys.
+template <class K, class T, class Field, class Make>
+auto with_rows(const KeySelector<K, T>& selector, Field field, Make&& make) {
+  if constexpr (std::is_class_v<T>) {
+    if (const KeyField<K, T> key = kept_key_field(selector, field))
+      // Smaller rows, so more of them in the caches.
+      return make(KeyInsideValue<K, T>{key}, std::true_type());
+  }
+  return make(KeyBesideValue<K, T>(), std::false_type());
+}
+
 }  // namespace sum_detail
 
 /// Adds up one field of the records of each key; the other fields are those of the key's first.
 template <class K, class T, class Field>
 std::shared_ptr<const OperatorFactory> make_sum_factory(
     std::shared_ptr<const KeySelector<K, T>> selector, Field field, Emit emit) {
-  const AddField<Field> add{std::move(field)};
-  if constexpr (std::is_class_v<T>) {
-    if (const KeyField<K, T> key = sum_detail::kept_key_field(*selector, add.field)) {
-      // The sum itself holds the key: smaller rows, so more of them in the caches.
-      return make_reduce_factory(
-          Reduction<K, T, AddField<Field>, KeyInsideValue<K, T>>{selector, add, emit, {key}});
-    }
-  }
-  return make_reduce_factory(Reduction<K, T, AddField<Field>>{selector, add, emit});
+  using Add = AddField<Field, std::is_arithmetic_v<sum_detail::Sum<T, Field>>>;
+  return sum_detail::with_rows(*selector, field, [&](auto rows, auto) {
+    return make_reduce_factory(
+        Reduction<K, T, Add, decltype(rows)>{selector, Add{field}, emit, rows});
+  });
+}
+
+/// The same in batch, in two parts.
+template <class K, class T, class Field>
+BatchAggregate make_batch_sum(std::shared_ptr<const KeySelector<K, T>> selector, Field field) {
+  using Add = AddField<Field, std::is_arithmetic_v<sum_detail::Sum<T, Field>>>;
+  return sum_detail::with_rows(*selector, field, [&](auto rows, auto is_kept) {
+    using Out = std::conditional_t<decltype(is_kept)::value, T, Partial<K, T>>;
+    return make_batch_reduce<Out, K, T>(selector, Add{field}, rows);
+  });
 }
 
 }  // namespace freshet
