@@ -10,6 +10,7 @@
 #include "runtime/api/graph_builder.h"
 #include "runtime/api/stream_handle.h"
 #include "runtime/base/codec.h"
+#include "runtime/operators/batch_aggregate.h"
 #include "runtime/operators/collector.h"
 #include "runtime/operators/custom_edge.h"
 #include "runtime/operators/filter.h"
@@ -210,49 +211,48 @@ class KeyedStream {
   }
 
   /// `T f(const T& so_far, const T& record)`, or `void f(T& so_far, const T& record)`, which saves
-  /// a copy. When it is not told what to emit: the last value of each key in batch, every new value
-  /// in streaming.
+  /// a copy. Must be associative. A stream emits every new value, unless told otherwise; a batch
+  /// the last value of each key, always, and folds parts of the records before they are exchanged.
   template <class F>
-  DataStream<T> reduce(F function) const {
-    return reduce(std::move(function), builder_->default_emit());
-  }
-  template <class F>
-  DataStream<T> reduce(F function, Emit emit) const {
+  DataStream<T> reduce(F function, Emit emit = Emit::updates) const {
     static_assert(std::is_invocable_v<F&, T&, const T&>,
                   "reduce takes a function T(const T&, const T&) or void(T&, const T&)");
-    return transform<T>("reduce",
-                        make_reduce_factory<K, T, F>({selector_, std::move(function), emit}));
+    using Rows = KeyBesideValue<K, T>;
+    auto batch = make_batch_reduce<Partial<K, T>>(selector_, function, Rows());
+    const uint32_t index =
+        add("reduce", make_reduce_factory<K, T, F>({selector_, std::move(function), emit}));
+    builder_->set_batch(index, std::move(batch));
+    return DataStream<T>(*builder_, {StreamEnd{.from = index}});
   }
 
   /// Adds up one field, a pointer to a member or a function `V& f(T&)`; the other fields are those
-  /// of the key's first record.
+  /// of the key's first record. Emits as reduce() does.
   template <class Field>
-  DataStream<T> sum(Field field) const {
-    return sum(std::move(field), builder_->default_emit());
-  }
-  template <class Field>
-  DataStream<T> sum(Field field, Emit emit) const {
-    return transform<T>("sum", make_sum_factory(selector_, std::move(field), emit));
+  DataStream<T> sum(Field field, Emit emit = Emit::updates) const {
+    auto batch = make_batch_sum(selector_, field);
+    const uint32_t index = add("sum", make_sum_factory(selector_, std::move(field), emit));
+    builder_->set_batch(index, std::move(batch));
+    return DataStream<T>(*builder_, {StreamEnd{.from = index}});
   }
 
   /// A KeyedProcessFunction<K, T, U>; gives a DataStream<U>. Each subtask has a copy of it.
   template <class Function>
   auto process(Function function) const {
     using U = decltype(api_detail::process_output<K, T>(function));
-    return transform<U>("process",
-                        make_function_factory<KeyedProcessOperator<K, T, U, Function>>(
-                            KeyedProcess<K, T, Function>{selector_, std::move(function)}));
+    const uint32_t index =
+        add("process", make_function_factory<KeyedProcessOperator<K, T, U, Function>>(
+                           KeyedProcess<K, T, Function>{selector_, std::move(function)}));
+    return DataStream<U>(*builder_, {StreamEnd{.from = index}});
   }
 
  private:
-  template <class U>
-  DataStream<U> transform(std::string name, std::shared_ptr<const OperatorFactory> factory) const {
+  uint32_t add(std::string name, std::shared_ptr<const OperatorFactory> factory) const {
     LogicalOperator logical;
     logical.name = std::move(name);
     logical.keyed = true;
     const uint32_t index = builder_->add(std::move(logical), std::move(factory));
     builder_->connect(ends_, index, 0, std::make_shared<KeyedEdge<K, T>>(selector_));
-    return DataStream<U>(*builder_, {StreamEnd{.from = index}});
+    return index;
   }
 
   GraphBuilder* builder_;

@@ -110,6 +110,10 @@ void GraphBuilder::connect(const std::vector<StreamEnd>& from, uint32_t to, uint
   }
 }
 
+void GraphBuilder::set_batch(uint32_t index, BatchAggregate aggregate) {
+  nodes_.at(index).batch = std::move(aggregate);
+}
+
 void GraphBuilder::set_name(uint32_t index, std::string name) {
   Node& node = nodes_.at(index);
   if (name.empty()) throw UsageError("the name of '" + node.logical.name + "' cannot be empty");
@@ -237,10 +241,66 @@ void GraphBuilder::remove_feedback() {
   }
 }
 
+/// Whether a part before the exchange would be chained to whatever feeds the operator.
+bool GraphBuilder::can_split(uint32_t index) const {
+  return std::all_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
+    return edge.to != index || (edge.from.partitioning == Partitioning::kHash &&
+                                nodes_[edge.from.from].logical.chaining != Chaining::kNever);
+  });
+}
+
+/// The part before the exchange, which runs in the tasks of the operator that it follows.
+uint32_t GraphBuilder::add_before(const Edge& edge, const BatchAggregate& aggregate) {
+  const LogicalOperator& from = nodes_[edge.from.from].logical;
+  LogicalOperator logical;
+  logical.name = "pre-" + nodes_[edge.to].logical.name;
+  logical.parallelism = from.parallelism;
+  logical.max_parallelism = from.max_parallelism;
+  logical.blocking = from.blocking;
+  logical.slot_sharing_group = from.slot_sharing_group;
+  const std::optional<uint64_t> timeout = nodes_[edge.from.from].buffer_timeout_ms;
+  const uint32_t index = add(std::move(logical), aggregate.before);
+  nodes_[index].buffer_timeout_ms = timeout;
+  return index;
+}
+
+void GraphBuilder::split_aggregate(uint32_t index) {
+  const BatchAggregate aggregate = *nodes_[index].batch;
+  nodes_[index].factory = aggregate.behind;
+  const size_t edges = edges_.size();
+  for (size_t i = 0; i < edges; i++) {
+    if (edges_[i].to != index) continue;
+    const uint32_t before = add_before(edges_[i], aggregate);
+    StreamEnd from = edges_[i].from;
+    edges_[i].from.from = before;
+    edges_[i].from.output = 0;
+    edges_[i].type = aggregate.between;
+    from.partitioning = Partitioning::kForward;
+    from.exchange.reset();
+    edges_.push_back({.from = from, .to = before, .type = aggregate.input});
+  }
+}
+
+/// Where a job runs as a batch: results are final, and made in two parts where that is less work.
+void GraphBuilder::place_batch_aggregates() {
+  const auto nodes = static_cast<uint32_t>(nodes_.size());
+  for (uint32_t i = 0; i < nodes; i++) {
+    if (!nodes_[i].batch) continue;
+    if (can_split(i)) {
+      split_aggregate(i);
+    } else {
+      nodes_[i].factory = nodes_[i].batch->alone;
+    }
+  }
+}
+
 Result<std::shared_ptr<const BuiltJob>> GraphBuilder::finish() {
   check_edge_types();
   resolve_operators();
-  if (is_batch()) remove_feedback();
+  if (is_batch()) {
+    remove_feedback();
+    place_batch_aggregates();
+  }
   LogicalGraph graph;
   for (const Edge& edge : edges_) graph.edges.push_back(resolve_edge(edge));
   for (const Node& node : nodes_) graph.operators.push_back(node.logical);

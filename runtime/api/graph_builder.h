@@ -10,7 +10,7 @@
 #include "runtime/base/time.h"
 #include "runtime/graph/job_module.h"
 #include "runtime/graph/logical_graph.h"
-#include "runtime/operators/emit.h"
+#include "runtime/operators/batch_aggregate.h"
 #include "runtime/operators/operator.h"
 
 namespace freshet {
@@ -43,6 +43,9 @@ class GraphBuilder {
   void connect(const std::vector<StreamEnd>& from, uint32_t to, uint32_t input,
                const std::shared_ptr<const EdgeType>&);
 
+  /// What an operator with one keyed input is in a batch job; otherwise it is as it was added.
+  void set_batch(uint32_t index, BatchAggregate);
+
   void set_name(uint32_t index, std::string name);
   void set_uid(uint32_t index, std::string uid);
   void set_parallelism(uint32_t index, uint32_t parallelism);
@@ -60,9 +63,6 @@ class GraphBuilder {
   uint32_t job_parallelism() const { return parallelism_; }
   const BuildOptions& options() const { return options_; }
 
-  /// What an aggregate does that was not told: the last value in batch, updates in streaming.
-  Emit default_emit() const { return is_batch() ? Emit::final : Emit::updates; }
-
   /// Resolves parallelism, partitioning and settings, and gives ids. The builder is empty
   /// afterwards.
   Result<std::shared_ptr<const BuiltJob>> finish();
@@ -74,6 +74,7 @@ class GraphBuilder {
     std::optional<uint64_t> buffer_timeout_ms{};  // Of its outputs.
     uint32_t parallelism_max = 0;                 // 0: any.
     std::optional<uint32_t> enumerator{};         // Of a reader.
+    std::optional<BatchAggregate> batch{};
   };
   struct Edge {
     StreamEnd from{};
@@ -87,6 +88,10 @@ class GraphBuilder {
   void check_edge_types() const;
   void resolve_operators();
   void remove_feedback();
+  void place_batch_aggregates();
+  void split_aggregate(uint32_t index);
+  bool can_split(uint32_t index) const;
+  uint32_t add_before(const Edge& edge, const BatchAggregate&);
   LogicalEdge resolve_edge(const Edge&) const;
 
   const BuildOptions& options_;

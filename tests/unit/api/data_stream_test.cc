@@ -343,27 +343,73 @@ TEST(DataStreamTest, RefusesSettingsWhereThereIsNoOperator) {
   EXPECT_TRUE(refused([](Environment& env) { env.from_source(Source<int64_t>()); }));
 }
 
-TEST(DataStreamTest, EmitsUpdatesInStreamingAndFinalValuesInBatch) {
-  const auto emitted = [](RuntimeMode mode) {
-    const Built built(
-        [](Environment& env) {
-          texts(env)
-              .map([](const std::string& s) { return Word(s, 1); })
-              .key_by([](const Word& word) { return word.first; })
-              .reduce(
-                  [](const Word& a, const Word& b) { return Word(a.first, a.second + b.second); })
-              .sink_to(discard_sink<Word>());
-        },
-        options_with(2, mode));
+/// Counts words; the sum of nobody is asked for updates.
+void count_words(Environment& env) {
+  texts(env)
+      .map([](const std::string& s) { return Word(s, 1); })
+      .key_by([](const Word& word) { return word.first; })
+      .reduce([](const Word& a, const Word& b) { return Word(a.first, a.second + b.second); },
+              Emit::updates)
+      .sink_to(discard_sink<Word>());
+}
+
+TEST(DataStreamTest, EmitsUpdatesInStreamingUnlessTold) {
+  const Built built(count_words, options_with(2, RuntimeMode::kStreaming));
+  for (const LogicalOperator& one : built.job->graph().operators) EXPECT_NE(one.name, "pre-reduce");
+  testing::OperatorHarness<Word> reduce(*built.factory("reduce"));
+  reduce.process(Word("a", 1));
+  reduce.process(Word("a", 1));
+  reduce.end();
+  EXPECT_EQ(reduce.take_outputs(), (std::vector<Word>{{"a", 1}, {"a", 2}}));
+}
+
+TEST(DataStreamTest, EmitsFinalValuesInBatchAndAggregatesBeforeTheExchange) {
+  for (const RuntimeMode mode : {RuntimeMode::kBatch, RuntimeMode::kAutomatic}) {
+    const Built built(count_words, options_with(2, mode));
+    using Part = Partial<std::string, Word>;
+    testing::OperatorHarness<Part> before(*built.factory("pre-reduce"));
+    for (const char* word : {"b", "a", "b"}) before.process(Word(word, 1));
+    before.end();
+    const std::vector<Part> parts = before.take_outputs();
+    EXPECT_EQ(parts.size(), 2u);
     testing::OperatorHarness<Word> reduce(*built.factory("reduce"));
-    reduce.process(Word("a", 1));
-    reduce.process(Word("a", 1));
+    for (int i = 0; i < 2; i++) {
+      for (const Part& part : parts) reduce.process(part);
+    }
     reduce.end();
-    return reduce.take_outputs().size();
+    EXPECT_EQ(reduce.take_outputs(), (std::vector<Word>{{"a", 2}, {"b", 4}}));
+    EXPECT_EQ(built.edge_into("pre-reduce").partitioning, Partitioning::kForward);
+    EXPECT_EQ(built.edge_into("reduce").partitioning, Partitioning::kHash);
+  }
+}
+
+TEST(DataStreamTest, AggregatesBeforeTheExchangeOfEveryStreamOfAUnion) {
+  const auto builder = [](bool chaining) {
+    return [chaining](Environment& env) {
+      if (!chaining) env.disable_operator_chaining();
+      const auto to_word = [](const std::string& s) { return Word(s, 1); };
+      auto first = texts(env).map(to_word);
+      first.set_parallelism(3);
+      texts(env)
+          .map(to_word)
+          .union_with(first)
+          .key_by([](const Word& word) { return word.first; })
+          .sum(&Word::second)
+          .uid("sum")
+          .sink_to(discard_sink<Word>());
+    };
   };
-  EXPECT_EQ(emitted(RuntimeMode::kStreaming), 2u);
-  EXPECT_EQ(emitted(RuntimeMode::kBatch), 1u);
-  EXPECT_EQ(emitted(RuntimeMode::kAutomatic), 1u);
+  const auto parallelisms = [](const Built& built) {
+    std::multiset<uint32_t> found;
+    for (const LogicalOperator& one : built.job->graph().operators) {
+      if (one.name == "pre-sum") found.insert(one.parallelism);
+    }
+    return found;
+  };
+  const auto batch = options_with(2, RuntimeMode::kBatch);
+  EXPECT_EQ(parallelisms(Built(builder(true), batch)), (std::multiset<uint32_t>{2, 3}));
+  // Where it would be exchanged to them first, there are none.
+  EXPECT_TRUE(parallelisms(Built(builder(false), batch)).empty());
 }
 
 TEST(DataStreamTest, KeepsTheExchangeThatItIsTold) {

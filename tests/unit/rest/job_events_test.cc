@@ -88,38 +88,6 @@ TEST_F(JobEventsTest, MissesNoStateOfAJobHoweverShort) {
             job("FAILING", 60'000) + job("RESTARTING", 60'000) + job("RUNNING", 60'001));
 }
 
-TEST_F(JobEventsTest, MissesNoJobAndNoVertexThatRanHoweverShort) {
-  const auto all = follow(std::nullopt);
-  (void)all->next();
-  enter(JobState::kFinished, 71'000);
-  (void)next(*all);
-  cluster_.job_view.summary.id = {3, 4};  // Between two looks it came, ran and finished.
-  cluster_.job_view.entered = {
-      {JobState::kCreated, 80'000}, {JobState::kRunning, 80'001}, {JobState::kFinished, 80'050}};
-  all_vertices_are(TaskState::kFinished);
-  const std::string text = next(*all);
-  size_t at = 0;
-  for (const std::string part :
-       {"\"state\":\"CREATED\",\"timestamp\":80000", "\"state\":\"RUNNING\",\"timestamp\":80001",
-        "\"name\":\"Source: text\",\"status\":\"RUNNING\",\"timestamp\":45000",
-        "\"name\":\"Source: text\",\"status\":\"FINISHED\"",
-        "\"name\":\"Sink: files\",\"status\":\"RUNNING\"",
-        "\"name\":\"Sink: files\",\"status\":\"FINISHED\"",
-        "\"state\":\"FINISHED\",\"timestamp\":80050"}) {
-    at = text.find(part, at);
-    ASSERT_NE(at, std::string::npos) << part << " in " << text;
-  }
-  EXPECT_EQ(next(*all), "");
-}
-
-TEST_F(JobEventsTest, DoesNotTellOfWhatHadEndedBeforeSomebodyFollowed) {
-  enter(JobState::kFinished, 71'000);
-  const auto first = follow(std::nullopt);
-  EXPECT_EQ(*first->next(), ": the present states, then what changes\n\n" +
-                                job("FINISHED", cluster_.job_view.summary.ended));
-  EXPECT_EQ(next(*first), "");
-}
-
 TEST_F(JobEventsTest, TellsAStateOnceThoughItsTimeIsAMillisecondOff) {
   const auto stream = follow(std::nullopt);
   (void)stream->next();
