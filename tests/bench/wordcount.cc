@@ -1,5 +1,6 @@
 // Counts the words of generated texts with the job of examples/wordcount, and by hand in one
-// thread, and compares the results and what they cost. Every word crosses the keyed shuffle.
+// thread, and compares the results and what they cost. In mode `streaming` every word crosses the
+// keyed shuffle, in mode `batch` what is counted of it before.
 // Sink `discard`: every new count of a word reaches a sink that counts it; sink `file`: the last
 // one of each word is written.
 
@@ -32,6 +33,7 @@ struct Options {
   uint64_t megabytes = 500;  // Of 10^6 bytes.
   std::vector<uint32_t> vocabularies = {1'000, 100'000, 1'000'000};
   std::string cluster = "both";
+  std::string mode = "streaming";
   uint32_t parallelism = 2;
   uint32_t repeat = 1;
   bool scraped = false;
@@ -130,6 +132,8 @@ class JobRun {
     std::vector<std::string> all = {testing::job_module("wordcount"),
                                     "-p",
                                     std::to_string(options_.parallelism),
+                                    "--mode",
+                                    options_.mode,
                                     "--",
                                     "--input",
                                     text_};
@@ -199,14 +203,14 @@ class JobRun {
   std::string output_;  // Of the job.
 };
 
-void print_row(uint32_t vocabulary, bool local, bool file_sink, double words,
-               const Measurement& measured, double baseline) {
+void print_row(const std::string& mode, uint32_t vocabulary, bool local, bool file_sink,
+               double words, const Measurement& measured, double baseline) {
   const double words_per_cpu_s = words / seconds(measured.cpu_time);
   fmt::print(
-      "{{\"bench\": \"wordcount\", \"mode\": \"streaming\", \"cluster\": \"{}\", \"sink\": \"{}\", "
+      "{{\"bench\": \"wordcount\", \"mode\": \"{}\", \"cluster\": \"{}\", \"sink\": \"{}\", "
       "\"vocabulary\": {}, \"words_per_s\": {:.0f}, \"cpu_s\": {:.3f}, "
       "\"words_per_cpu_s\": {:.0f}, \"baseline_words_per_cpu_s\": {:.0f}, \"ratio\": {:.3f}}}\n",
-      local ? "local" : "processes", file_sink ? "file" : "discard", vocabulary,
+      mode, local ? "local" : "processes", file_sink ? "file" : "discard", vocabulary,
       words / seconds(measured.time), seconds(measured.cpu_time), words_per_cpu_s, baseline,
       words_per_cpu_s / baseline);
   std::fflush(stdout);
@@ -226,8 +230,8 @@ Status measure_sink(const Options& options, uint32_t vocabulary, bool local, boo
     times.push_back(one.time);
     cpu_times.push_back(one.cpu_time);
   }
-  print_row(vocabulary, local, file_sink, words, Measurement{median(times), median(cpu_times)},
-            median(baselines));
+  print_row(options.mode, vocabulary, local, file_sink, words,
+            Measurement{median(times), median(cpu_times)}, median(baselines));
   return Status();
 }
 
@@ -269,8 +273,10 @@ Status measure(const Options& options) {
     }
     for (const bool local : {true, false}) {
       if (options.cluster == (local ? "processes" : "local")) continue;
-      for (const bool file_sink : {false, true})
+      for (const bool file_sink : {false, true}) {
+        if (!file_sink && options.mode == "batch") continue;  // There are no updates to drop.
         RETURN_IF_ERROR(measure_sink(options, vocabulary, local, file_sink, text));
+      }
     }
   }
   return Status();
@@ -288,6 +294,9 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--cluster", options.cluster, "local, processes or both")
       ->check(CLI::IsMember({"local", "processes", "both"}))
+      ->capture_default_str();
+  app.add_option("--mode", options.mode, "streaming or batch; batch has rows of sink `file` alone")
+      ->check(CLI::IsMember({"streaming", "batch"}))
       ->capture_default_str();
   app.add_option("--parallelism", options.parallelism, "of the job")
       ->check(CLI::Range(1, 128))
