@@ -92,17 +92,12 @@ Result<std::shared_ptr<EventStream>> JobEvents::follow(std::optional<JobId> job)
       return resource_exhausted(fmt::format(
           "{} clients follow events, and no more can; ask /jobs/overview now and then", streams_));
     streams_++;
-    looking_anew_++;
     stream = std::make_shared<Stream>(shared_from_this());
   }
-  Status looked;
   {
     const std::lock_guard looking(looking_);
-    looked = look();
-    const std::lock_guard lock(mutex_);
-    looking_anew_--;
+    RETURN_IF_ERROR(look());
   }
-  RETURN_IF_ERROR(looked);
   const std::lock_guard lock(mutex_);
   if (job && !known_.contains(*job)) return not_found("no job has the id " + job->to_string());
   stream->begin(job);
@@ -146,7 +141,7 @@ std::vector<JobId> JobEvents::changed(const std::vector<JobSummaryView>& jobs) {
     const bool is_new = found.empty();
     Known& one = known[job.id];
     if (!is_new) one = std::move(found.mapped());
-    if (is_new && is_terminal(job.state) && !somebody_followed()) {  // It is an old one.
+    if (is_new && is_terminal(job.state)) {  // What it has been nobody saw.
       one.summary = job;
       one.text = job_text(job, job.state, job.ended);
     } else if (is_new || one.summary.state != job.state || one.summary.counts != job.counts ||
@@ -164,28 +159,16 @@ void JobEvents::take(const JobView& view) {
   known.summary = view.summary;
   take_states(view, known, false);
   known.vertices.resize(view.vertices.size());
-  for (size_t i = 0; i < view.vertices.size(); i++)
-    take_vertex(view, view.vertices[i], known.vertices[i]);
-  take_states(view, known, true);
-}
-
-void JobEvents::take_vertex(const JobView& view, const VertexView& vertex,
-                            std::pair<std::string, std::string>& known) {
-  auto& [state, text] = known;
-  const std::string now = vertex_state_name(vertex.counts, vertex.parallelism);
-  if (state == now) return;
-  const std::string running = task_state_name(TaskState::kRunning);
-  EpochMillis began = kNever;
-  for (const SubtaskView& subtask : vertex.subtasks) {
-    if (subtask.started != kNever && (began == kNever || subtask.started < began))
-      began = subtask.started;
+  for (size_t i = 0; i < view.vertices.size(); i++) {
+    auto& [state, text] = known.vertices[i];
+    const VertexView& vertex = view.vertices[i];
+    const std::string now = vertex_state_name(vertex.counts, vertex.parallelism);
+    if (state == now) continue;
+    state = now;
+    text = vertex_text(view.summary, vertex, now, view.now);
+    add({view.summary.id, text});
   }
-  // Nothing finishes that has not run.
-  if (now == task_state_name(TaskState::kFinished) && state != running && began != kNever)
-    add({view.summary.id, vertex_text(view.summary, vertex, running, began)});
-  state = now;
-  text = vertex_text(view.summary, vertex, now, view.now);
-  add({view.summary.id, text});
+  take_states(view, known, true);
 }
 
 /// Those that end the job, or all others.

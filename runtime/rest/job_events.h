@@ -20,9 +20,9 @@ namespace freshet::rest {
 /// Changes of the states of jobs and vertices, for clients that follow them as Server-Sent Events.
 ///
 /// While somebody follows, the JobManager is asked at most five times a second, however many do;
-/// one of those who wait does it. All states of a job are told, however short they were; so is that
-/// a vertex ran, also when it was seen only before and behind that. What was seen is kept once for
-/// all, and who reads too slowly is told that events are missing. Thread-safe.
+/// one of those who wait does it. A vertex that is in a state for shorter is not seen there, a job
+/// is. What was seen is kept once for all, and who reads too slowly is told that events are
+/// missing. Thread-safe.
 class JobEvents : public std::enable_shared_from_this<JobEvents> {
  public:
   static constexpr size_t kStreamsMax = 32;
@@ -61,13 +61,9 @@ class JobEvents : public std::enable_shared_from_this<JobEvents> {
   Status look();
   /// Of these jobs, those that must be looked at closer.
   std::vector<JobId> changed(const std::vector<JobSummaryView>& jobs);
-  /// The former looks were for somebody who follows still: what is new has happened since.
-  bool somebody_followed() const { return looked_ && streams_ > looking_anew_; }
   // With the lock.
   void take(const JobView& view);
   void take_states(const JobView& view, Known& known, bool ends);
-  void take_vertex(const JobView& view, const VertexView& vertex,
-                   std::pair<std::string, std::string>& known);
   void add(Event event);
   std::string snapshot(std::optional<JobId> job) const;
 
@@ -80,7 +76,6 @@ class JobEvents : public std::enable_shared_from_this<JobEvents> {
   std::mutex mutex_;
   std::condition_variable added_;
   size_t streams_ = 0;
-  size_t looking_anew_ = 0;  // Of those: have not had their first look.
   std::optional<TimePoint> looked_;
   std::map<JobId, Known> known_;
   std::deque<Event> events_;
