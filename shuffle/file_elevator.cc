@@ -129,6 +129,7 @@ bool FileElevator::admit() {
       MutexLock lock(mutex_);
       regions_ = static_cast<uint32_t>(file_->footer().regions.size());
     } else {
+      note_lost(file.status());
       for (const ReaderHere& here : came) {
         const Reader reader = here.lock();
         if (!reader) continue;
@@ -144,9 +145,14 @@ bool FileElevator::admit() {
   return true;
 }
 
+void FileElevator::note_lost(const Status& status) const {
+  if (!status.ok() && is_partition_lost(status) && options_.on_lost) options_.on_lost();
+}
+
 void FileElevator::place(const Reader& reader) {
   if (!reader->wants()) return let_go(reader);
   const Status status = advance(*reader);
+  note_lost(status);
   if (!status.ok()) reader->fail(status);
   PartitionReader::Position& position = reader->position_;
   if (position.entries.empty()) {
@@ -294,6 +300,7 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
                     first.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
   std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
   const Status status = file_->read(begin, scratch.get(), wide);
+  note_lost(status);
   if (status.ok() && keep) keep_window(first, region, {scratch.get(), wide});
   for (const Part& part : parts) {
     Status given = status;

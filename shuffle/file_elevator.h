@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ class FileElevator final : public ReadPool::Waiter,
     std::string path;
     Executor* executor = nullptr;  // Reads the file; may block.
     std::shared_ptr<ReadPool> pool;
+    std::function<void()> on_lost = {};  // The file cannot be read. On the executor; may be empty.
   };
 
   explicit FileElevator(Options options);
@@ -76,6 +78,7 @@ class FileElevator final : public ReadPool::Waiter,
   Status advance(PartitionReader& reader);
   /// What to read now, of readers whose parts lie behind each other.
   std::vector<Part> next_run();
+  void note_lost(const Status& status) const;
   void park(const Reader& reader);
   bool give_from_window(const Reader& reader);
   void read_run(const std::vector<Part>& parts);

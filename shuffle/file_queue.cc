@@ -136,6 +136,7 @@ bool FileQueue::write_one() {
     writing_ = true;
   }
   Status status = write(bytes);
+  note_error(status);
   MutexLock lock(mutex_);
   room_.notify_one();
   writing_ = false;
@@ -149,6 +150,10 @@ bool FileQueue::write_one() {
                                      status.message(), kept + unwritten_bytes_, kept)});
   }
   return status.ok();
+}
+
+void FileQueue::note_error(const Status& status) const {
+  if (!status.ok() && options_.place.on_error) options_.place.on_error(status);
 }
 
 Status FileQueue::write(const std::string& bytes) {
@@ -174,6 +179,7 @@ bool FileQueue::read_one() {
     if (!status_.ok() || closed_ || !reads_ || !read_ahead_.empty() || bytes == 0) return false;
   }
   Result<std::string> read = this->read(offset, bytes);
+  note_error(read.status());
   MutexLock lock(mutex_);
   if (!read.ok()) {
     fail(read.status());

@@ -67,6 +67,7 @@ class FileQueue final : public std::enable_shared_from_this<FileQueue> {
   /// False when there is nothing to write, or to read.
   bool write_one();
   bool read_one();
+  void note_error(const Status& status) const;
   Status write(const std::string& bytes) REQUIRES(io_mutex_);
   Status create_file() REQUIRES(io_mutex_);
   Result<std::string> read(uint64_t offset, uint64_t bytes) REQUIRES(io_mutex_);

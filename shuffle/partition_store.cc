@@ -21,18 +21,21 @@ Status missing(const PartitionKey& key) {
 }  // namespace
 
 Result<std::unique_ptr<PartitionStore>> PartitionStore::create(Options options) {
-  RETURN_IF_ERROR(options.place.files->remove_all(options.place.directory)
-                      .with_context("directory of partitions"));
-  return std::unique_ptr<PartitionStore>(new PartitionStore(std::move(options)));
+  std::unique_ptr<PartitionStore> store(new PartitionStore(std::move(options)));
+  for (const std::string& directory : store->directories_->all()) {
+    RETURN_IF_ERROR(
+        store->options_.place.files->remove_all(directory).with_context("directory of partitions"));
+  }
+  return store;
 }
 
 PartitionStore::PartitionStore(Options options)
-    : options_(std::move(options)), pool_(ReadPool::create(options_.read_bytes)) {}
+    : options_(std::move(options)),
+      directories_(std::make_shared<TempDirectories>(options_.place)),
+      pool_(ReadPool::create(options_.read_bytes)) {}
 
-SpillPlace PartitionStore::place_of(const JobId& job) const {
-  SpillPlace place = options_.place;
-  place.directory += "/" + job.to_string();
-  return place;
+SpillPlace PartitionStore::place_of(const JobId& job) {
+  return directories_->next(job.to_string());
 }
 
 std::string PartitionStore::file_name(const PartitionKey& key) {
@@ -66,8 +69,11 @@ Result<std::shared_ptr<PartitionReader>> PartitionStore::read(const PartitionKey
 
 std::shared_ptr<FileElevator> PartitionStore::elevator_of(const PartitionKey& key, Entry* entry) {
   if (auto elevator = entry->elevator.lock()) return elevator;
-  auto elevator = std::make_shared<FileElevator>(FileElevator::Options{
-      options_.place.files, entry->partition.path, options_.place.executor, pool_});
+  auto elevator = std::make_shared<FileElevator>(
+      FileElevator::Options{options_.place.files, entry->partition.path, options_.place.executor,
+                            pool_, [directories = directories_, path = entry->partition.path] {
+                              directories->on_read_error(path);
+                            }});
   entry->elevator = entry->kept = elevator;
   kept_.push_back(key);
   if (kept_.size() > kElevatorsKept) {
@@ -86,11 +92,13 @@ void PartitionStore::release(const PartitionKey& key) {
     if (released.empty()) return;
   }
   const std::string path = released.mapped().partition.path;
-  options_.place.executor->post("partition_released", [files = options_.place.files, path] {
-    const Status status = files->remove(path);
-    if (!status.ok() && status.code() != StatusCode::kNotFound)
-      LOG_WARN("partition_file_not_removed", {{"path", path}, {"cause", status}});
-  });
+  options_.place.executor->post(
+      "partition_released", [files = options_.place.files, directories = directories_, path] {
+        const Status status = files->remove(path);
+        directories->on_removed();
+        if (!status.ok() && status.code() != StatusCode::kNotFound)
+          LOG_WARN("partition_file_not_removed", {{"path", path}, {"cause", status}});
+      });
 }
 
 void PartitionStore::release_job(const JobId& job) {
@@ -104,11 +112,15 @@ void PartitionStore::release_job(const JobId& job) {
       at = next;
     }
   }
-  const SpillPlace place = place_of(job);
-  place.executor->post("partitions_released", [files = place.files, path = place.directory] {
-    const Status status = files->remove_all(path);
-    if (!status.ok()) LOG_WARN("partitions_not_removed", {{"path", path}, {"cause", status}});
-  });
+  options_.place.executor->post(
+      "partitions_released", [files = options_.place.files, directories = directories_, job] {
+        for (const std::string& directory : directories->all()) {
+          const std::string path = directory + "/" + job.to_string();
+          const Status status = files->remove_all(path);
+          if (!status.ok()) LOG_WARN("partitions_not_removed", {{"path", path}, {"cause", status}});
+        }
+        directories->on_removed();
+      });
 }
 
 size_t PartitionStore::partition_count() const {

@@ -12,6 +12,7 @@
 #include "shuffle/file_elevator.h"
 #include "shuffle/read_pool.h"
 #include "shuffle/stored_partition.h"
+#include "shuffle/temp_directories.h"
 
 namespace freshet {
 
@@ -26,7 +27,7 @@ using PartitionKey = StoredPartition::Name;
 class PartitionStore {
  public:
   struct Options {
-    // The directory belongs to this store alone.
+    // Its directories belong to this store alone. Files go to all of them in turn.
     SpillPlace place;
     uint64_t read_bytes = 32u << 20;  // Of the ReadPool.
   };
@@ -35,7 +36,7 @@ class PartitionStore {
   static Result<std::unique_ptr<PartitionStore>> create(Options options);
 
   /// Where a job's partitions are written, and under which name.
-  SpillPlace place_of(const JobId& job) const;
+  SpillPlace place_of(const JobId& job);
   static std::string file_name(const PartitionKey& key);
 
   /// It can be read from now on. kAlreadyExists when it is there.
@@ -69,6 +70,7 @@ class PartitionStore {
   std::shared_ptr<FileElevator> elevator_of(const PartitionKey& key, Entry* entry) REQUIRES(mutex_);
 
   const Options options_;
+  const std::shared_ptr<TempDirectories> directories_;
   const std::shared_ptr<ReadPool> pool_;
   mutable Mutex mutex_;
   std::map<PartitionKey, Entry> entries_ GUARDED_BY(mutex_);

@@ -169,8 +169,9 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
   }
   if (options.spill) {
     // What a process left that was killed.
-    RETURN_IF_ERROR(
-        options.spill->files->remove_all(options.spill->directory).with_context("spill directory"));
+    for (const std::string& directory : TempDirectories(*options.spill).all()) {
+      RETURN_IF_ERROR(options.spill->files->remove_all(directory).with_context("spill directory"));
+    }
   }
   auto environment = std::make_unique<PipelinedEnvironment>(options, transport);
   RETURN_IF_ERROR(environment->open_store());
@@ -184,7 +185,8 @@ PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& tr
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
       shares_(std::make_shared<MemoryShares>(pool_->total_bytes())),
       index_(std::make_shared<DatasetIndex>()),
-      connections_(std::make_shared<DataConnections>(options, transport, pool_, index_)) {}
+      connections_(std::make_shared<DataConnections>(options, transport, pool_, index_)),
+      spill_(options.spill ? std::make_shared<TempDirectories>(*options.spill) : nullptr) {}
 
 PipelinedEnvironment::~PipelinedEnvironment() {
   shut_down();
@@ -195,8 +197,9 @@ PipelinedEnvironment::~PipelinedEnvironment() {
 
 Status PipelinedEnvironment::open_store() {
   if (!options_.store) return Status();
-  ASSIGN_OR_RETURN(stored_, StoredFiles::create({pool_, shares_, index_, *options_.store,
-                                                 options_.store_codec, options_.store_read_bytes}));
+  ASSIGN_OR_RETURN(
+      stored_, StoredFiles::create({pool_, shares_, index_, *options_.store, options_.store_codec,
+                                    options_.store_read_bytes, options_.store_write_bytes}));
   return Status();
 }
 
@@ -238,8 +241,8 @@ Result<std::shared_ptr<ResultPartition>> PipelinedEnvironment::create_partition(
     shares->give_back(job, claim);
   };
   Result<std::shared_ptr<ResultPartition>> partition = PipelinedPartition::create(
-      options,
-      {pool_, index_, claim, shares_, give_back, options_.overdraft_bytes_max, options_.spill});
+      options, {pool_, index_, claim, shares_, give_back, options_.overdraft_bytes_max,
+                spill_ ? std::optional(spill_->next({})) : std::nullopt});
   if (!partition.ok()) give_back();
   return partition;
 }

@@ -116,7 +116,8 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   const std::shared_ptr<MemoryShares> shares_;
   const std::shared_ptr<DatasetIndex> index_;
   const std::shared_ptr<DataConnections> connections_;
-  std::shared_ptr<StoredFiles> stored_;  // Null: there can be none.
+  const std::shared_ptr<TempDirectories> spill_;  // Null: nothing is spilled.
+  std::shared_ptr<StoredFiles> stored_;           // Null: there can be none.
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Listener> unix_listener_;
   const std::shared_ptr<std::atomic<uint64_t>> gates_ = std::make_shared<std::atomic<uint64_t>>(0);

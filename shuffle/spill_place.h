@@ -3,9 +3,11 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/executor.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
 
 namespace freshet {
 
@@ -18,6 +20,10 @@ struct SpillPlace {
   /// task that is too far ahead of the disk. Empty: nobody can wait, because the executor has no
   /// thread of its own; then that task writes what is too much.
   std::function<void(const std::function<void()>&)> run_blocking;
+  // More directories, of which files are in one or the other; see TempDirectories.
+  std::vector<std::string> others = {};
+  /// Hears of each error of a file there, on any thread. May be empty.
+  std::function<void(const Status&)> on_error = {};
 
   /// Calls `wait(longest)`, which waits until the disk is less far behind, no longer than it is
   /// told, and says whether it is; until it is, or `*cancelled` (may be null). False at once when

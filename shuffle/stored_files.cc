@@ -9,14 +9,11 @@ namespace freshet {
 
 namespace {
 
-/// What a partition can use to sort what is written by consumers: less makes more regions, and more
-/// reading here and there.
-constexpr uint64_t kRegionBytesMax = 16u << 20;
-
-MemoryClaim region_claim() {
+MemoryClaim region_claim(uint64_t bytes_max) {
   MemoryClaim claim;
   claim.guaranteed_bytes = RegionBuffer::kLeastBytes;
-  claim.extra_bytes_max = kRegionBytesMax - RegionBuffer::kLeastBytes;
+  claim.extra_bytes_max =
+      std::max(bytes_max, RegionBuffer::kLeastBytes) - RegionBuffer::kLeastBytes;
   return claim;
 }
 
@@ -94,11 +91,11 @@ Result<std::shared_ptr<StoredFiles>> StoredFiles::create(Context context) {
   return files;
 }
 
-uint64_t StoredFiles::least_bytes() { return region_claim().guaranteed_bytes; }
+uint64_t StoredFiles::least_bytes() { return RegionBuffer::kLeastBytes; }
 
 Result<std::shared_ptr<ResultPartition>> StoredFiles::create_partition(
     const ResultPartition::Options& options) {
-  const MemoryClaim claim = region_claim();
+  const MemoryClaim claim = region_claim(context_.write_bytes_max);
   RETURN_IF_ERROR(context_.shares->reserve(options.job, claim));
   BlockingPartition::Context context;
   context.pool = context_.pool;

@@ -23,7 +23,11 @@ class StoredFiles : public std::enable_shared_from_this<StoredFiles> {
     SpillPlace place;
     BlockCodec codec = BlockCodec::kLz4;
     uint64_t read_bytes = 0;
+    // Of a partition, for what becomes a region of its file.
+    uint64_t write_bytes_max = kWriteBytesMax;
   };
+  /// Less makes more regions, and more reading here and there.
+  static constexpr uint64_t kWriteBytesMax = 16u << 20;
 
   static Result<std::shared_ptr<StoredFiles>> create(Context context);
 

@@ -184,6 +184,7 @@ void WriteBehind::fail(const Status& status) {
   }
   file_ = nullptr;
   if (std::exchange(is_there_, false)) (void)options_.place.files->remove(part_);
+  if (options_.place.on_error) options_.place.on_error(status);
   MutexLock lock(mutex_);
   outcome_ = Status(status.code(), std::move(message));
   pieces_.clear();

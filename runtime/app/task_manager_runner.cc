@@ -46,6 +46,10 @@ Result<ShuffleEnvironment::Options> shuffle_options(const TaskManagerRunner::Opt
   shuffle.gate_budget_bytes = memory.gate_budget_bytes;
   shuffle.overdraft_bytes_max = memory.overdraft_bytes_max;
   shuffle.secret = configuration.text(config::kSecret);
+  ASSIGN_OR_RETURN(shuffle.store_codec,
+                   parse_block_codec(configuration.text(config::kBlockingCodec)));
+  ASSIGN_OR_RETURN(shuffle.store_read_bytes, configuration.bytes(config::kBlockingReadMemory));
+  ASSIGN_OR_RETURN(shuffle.store_write_bytes, configuration.bytes(config::kBlockingWriteMemory));
   return shuffle;
 }
 
@@ -103,13 +107,17 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));
   TaskManagerRunner& self = *runner;
   shuffle_settings.timers = &self.main_;
-  shuffle_settings.spill = SpillPlace{
-      &files, options.state_directory + "/spill", &self.spill_,
-      [&workers = self.workers_](const auto& function) { workers.run_blocking(function); }};
-  shuffle_settings.store = shuffle_settings.spill;
+  ASSIGN_OR_RETURN(self.temp_, TempRoots::open(options.configuration.text(config::kTempDirectories),
+                                               options.state_directory, files));
+  const SpillPlace place{
+      &files, {}, &self.spill_, [&workers = self.workers_](const auto& function) {
+        workers.run_blocking(function);
+      }};
+  shuffle_settings.spill = self.temp_.place("spill", place);
+  shuffle_settings.store = self.temp_.place("partitions", place);
   executor_settings.memory.place = shuffle_settings.spill;
   executor_settings.memory.place->directory += "/operators";  // Emptied with the rest.
-  shuffle_settings.store->directory = options.state_directory + "/partitions";
+  executor_settings.memory.place->others.clear();
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
   executor_settings.labels = self.labels_;
@@ -182,6 +190,7 @@ void TaskManagerRunner::stop() {
   workers_.stop();
   io_.stop();
   spill_.stop();
+  temp_.remove();
   if (status_) status_->release();
   if (shuffle_) shuffle_->shut_down();
   main_.stop();

@@ -7,6 +7,7 @@
 
 #include "network/transport.h"
 #include "runtime/app/task_manager_metrics.h"
+#include "runtime/app/temp_roots.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/faults.h"
@@ -75,6 +76,7 @@ class TaskManagerRunner {
   const Clock& clock_;
   ThreadExecutor main_;
   ThreadExecutor io_;
+  TempRoots temp_;
   ThreadExecutor spill_;  // Apart, so that deployments do not wait for what is spilled.
   WorkerPool workers_;
   LastWords::Options last_words_;

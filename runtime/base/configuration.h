@@ -74,6 +74,18 @@ struct ConfigKey {
   SETTING(kOverdraft, "taskmanager.network.memory.overdraft-per-partition", \
           "1 mb", bytes(0, 4ull << 30), kProcess, \
           "bytes beyond its share of the pool that an output holds before it goes to a file") \
+  SETTING(kTempDirectories, "io.tmp.dirs", "", text(), kProcess, \
+          "directories for temporary files of a TaskManager, with commas between them, each on a " \
+          "disk of its own: one that fails is left out; empty: its state directory") \
+  SETTING(kBlockingCodec, "taskmanager.network.compression.codec", \
+          "lz4", choice("none|lz4|zstd"), kProcess, \
+          "how the files of blocking edges are compressed") \
+  SETTING(kBlockingWriteMemory, "taskmanager.network.sort-shuffle.write-memory", \
+          "16 mb", bytes(256 << 10, 1ull << 40), kProcess, \
+          "what an output to a blocking edge can use of the segment pool; it needs 256 kb") \
+  SETTING(kBlockingReadMemory, "taskmanager.memory.framework.off-heap.batch-shuffle.size", \
+          "32 mb", bytes(256 << 10, 1ull << 40), kProcess, \
+          "for what is read of blocking edges, beside the segment pool") \
   SETTING(kBufferTimeout, "execution.buffer-timeout.interval", "100 ms", duration(), kJob, \
           "longest wait of a record in an unfilled buffer, up to 24 h; 0: none") \
   SETTING(kBufferTimeoutEnabled, "execution.buffer-timeout.enabled", "true", boolean(), kJob, \

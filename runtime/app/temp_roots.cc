@@ -1,0 +1,65 @@
+#include "runtime/app/temp_roots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/hash.h"
+#include "runtime/base/log.h"
+#include "shuffle/temp_directories.h"
+
+namespace freshet {
+
+namespace {
+
+std::vector<std::string> split(std::string_view setting) {
+  std::vector<std::string> parts;
+  while (!setting.empty()) {
+    const size_t comma = std::min(setting.find(','), setting.size());
+    std::string_view part = setting.substr(0, comma);
+    setting.remove_prefix(std::min(comma + 1, setting.size()));
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && (part.back() == ' ' || (part.back() == '/' && part.size() > 1)))
+      part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<TempRoots> TempRoots::open(std::string_view setting, const std::string& state_directory,
+                                  FileSystem& files) {
+  TempRoots roots;
+  const std::vector<std::string> directories = split(setting);
+  if (directories.empty()) {
+    roots.roots_ = {state_directory};
+    return roots;
+  }
+  roots.files_ = &files;
+  for (const std::string& directory : directories) {
+    if (directory.front() != '/')
+      return invalid_argument("io.tmp.dirs: '" + directory + "' is not an absolute path");
+    if (std::ranges::count(directories, directory) > 1)
+      return invalid_argument("io.tmp.dirs: '" + directory + "' is named twice");
+    RETURN_IF_ERROR(TempDirectories::check(files, directory).with_context("io.tmp.dirs"));
+    roots.roots_.push_back(directory + "/freshet-" + content_hash(state_directory));
+  }
+  return roots;
+}
+
+SpillPlace TempRoots::place(std::string_view name, SpillPlace place) const {
+  const auto below = [name](const std::string& root) { return root + "/" + std::string(name); };
+  place.directory = below(roots_.front());
+  for (size_t i = 1; i < roots_.size(); ++i) place.others.push_back(below(roots_[i]));
+  return place;
+}
+
+void TempRoots::remove() const {
+  if (files_ == nullptr) return;
+  for (const std::string& root : roots_) {
+    const Status status = files_->remove_all(root);
+    if (!status.ok()) LOG_WARN("temp_directory_not_removed", {{"path", root}, {"cause", status}});
+  }
+}
+
+}  // namespace freshet
