@@ -397,6 +397,10 @@ bool has_crash_listener() {
   return listener().call != nullptr;
 }
 
+void stay_if_crashed() {
+  while (crashed_thread.load() != 0) pause();
+}
+
 void note_abort_reason(std::string_view reason) {
   abort_reason.set(reason);
   abort_reason_noted.store(true);

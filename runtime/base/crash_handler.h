@@ -21,6 +21,10 @@ void set_crash_listener(std::function<void(const CrashReport&)> listener);
 
 bool has_crash_listener();
 
+/// For the end of a program: returns unless a thread has crashed; then the process ends by its
+/// signal, once that is reported, and not as if all had gone well.
+void stay_if_crashed();
+
 /// What abort() is about to be called for. The text is copied.
 void note_abort_reason(std::string_view reason);
 

@@ -221,6 +221,7 @@ int main(int count, char** values) {
   freshet::install_crash_handler();
   const int code =
       freshet::cli::run_and_flush(std::vector<std::string>(values + 1, values + count));
+  freshet::stay_if_crashed();
   freshet::cli::came_to_its_end = true;
   return code;
 }

@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -168,9 +170,28 @@ TEST_F(CrashHandlerTest, EndsOnceWhenSeveralThreadsCrash) {
                     Not(ContainsRegex("process_crashes(.|\n)*process_crashes"))));
 }
 
+TEST_F(CrashHandlerTest, AnEndAmidACrashIsOfTheCrash) {
+  const auto end = [] {
+    install_crash_handler();
+    std::promise<void> crashed;
+    std::promise<void> ended;
+    set_crash_listener([&](const CrashReport&) {
+      crashed.set_value();
+      ended.get_future().wait();
+    });
+    std::thread(write_nowhere).detach();
+    crashed.get_future().wait();
+    ended.set_value();
+    stay_if_crashed();
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(end(), KilledBySignal(SIGSEGV), "process_crashes");
+}
+
 TEST_F(CrashHandlerTest, LeavesOtherEndsAlone) {
   const auto end = [] {
     install();
+    stay_if_crashed();
     std::exit(3);
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(3), "^$");
