@@ -21,6 +21,15 @@ Status store(FileSystem& files, const std::string& path, const std::string& hash
   return files.write_atomically(path, data).with_context("blob " + hash);
 }
 
+Result<BlobServer::Chunk> part_of(const std::string& bytes, uint64_t offset) {
+  if (offset > bytes.size()) return invalid_argument("an offset beyond the end of the blob");
+  BlobServer::Chunk chunk;
+  chunk.size = bytes.size();
+  chunk.data = bytes.substr(offset, BlobServer::kChunkBytes);
+  chunk.last = offset + chunk.data.size() == bytes.size();
+  return chunk;
+}
+
 Result<BlobServer::Chunk> read(FileSystem& files, const std::string& path, uint64_t size,
                                uint64_t offset) {
   BlobServer::Chunk chunk;
@@ -184,6 +193,8 @@ void BlobServer::on_stored(const std::string& hash, uint64_t size, PutDone done,
 }
 
 void BlobServer::get(const std::string& hash, uint64_t offset, GetDone done) {
+  const auto in_memory = find_in_memory_ ? find_in_memory_(hash) : nullptr;
+  if (in_memory != nullptr) return done(part_of(*in_memory, offset));
   const auto it = sizes_.find(hash);
   if (it == sizes_.end()) return done(not_found("no blob has the hash '" + hash + "'"));
   if (offset > it->second) return done(invalid_argument("an offset beyond the end of the blob"));

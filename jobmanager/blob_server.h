@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,9 +14,9 @@
 
 namespace freshet {
 
-/// Keeps job modules under their content hash in a directory of the JobManager. Belongs to the main
-/// thread; files are read and written on the I/O executor, and results come back as mail. What it
-/// stores lives until stop().
+/// Keeps job modules under their content hash in a directory of the JobManager, and hands out what
+/// others keep in memory. Belongs to the main thread; files are read and written on the I/O
+/// executor, and results come back as mail. What it stores lives until stop().
 class BlobServer : public std::enable_shared_from_this<BlobServer> {
  public:
   static constexpr size_t kChunkBytes = 1 << 20;
@@ -39,8 +40,12 @@ class BlobServer : public std::enable_shared_from_this<BlobServer> {
   };
   using PutDone = UniqueFunction<void(Status)>;
   using GetDone = UniqueFunction<void(Result<Chunk>)>;
+  using FindInMemory = std::function<std::shared_ptr<const std::string>(const std::string& hash)>;
 
   BlobServer(Options options, FileSystem& files, Executor& main, Executor& io);
+
+  /// Before start(). What it finds goes before files.
+  void look_first(FindInMemory find) { find_in_memory_ = std::move(find); }
 
   void start();
   /// `stopped` runs on the main executor after the last file is gone.
@@ -88,6 +93,7 @@ class BlobServer : public std::enable_shared_from_this<BlobServer> {
   FileSystem& files_;
   Executor& main_;
   Executor& io_;
+  FindInMemory find_in_memory_;
   std::map<std::string, uint64_t> sizes_;  // What is stored.
   std::map<uint64_t, Upload> uploads_;
   uint64_t uploading_bytes_ = 0;  // In uploads_ and stores_.

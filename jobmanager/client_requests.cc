@@ -200,19 +200,17 @@ void ClientRequests::put_blob(SessionNumber session, proto::Envelope envelope) {
 
 void ClientRequests::get_blob(SessionNumber session, const proto::Envelope& envelope) {
   Download download{session, envelope.request_id(), envelope.get_blob().hash(), 0};
-  if (downloads_ >= kDownloadsMax) {
+  if (waiting_downloads_.size() >= kWaitingDownloadsMax) {
     return reply_error(session, download.request,
                        resource_exhausted("too many blobs are being fetched; try again later"));
   }
+  if (downloads_ >= kDownloadsMax) return waiting_downloads_.push_back(std::move(download));
   downloads_++;
   send_next_chunk(std::move(download));
 }
 
 void ClientRequests::send_next_chunk(Download download) {
-  if (!server_.has(download.session)) {
-    downloads_--;
-    return;
-  }
+  if (!server_.has(download.session)) return end_download();
   if (server_.unsent_bytes(download.session) > kUnsentBytesMax) {
     mailbox_.schedule(kUnsentPause, "blob_pause",
                       [weak = weak_from_this(), download = std::move(download)]() mutable {
@@ -245,10 +243,21 @@ void ClientRequests::send_chunk(Download download, Result<BlobServer::Chunk> chu
   }
   server_.send(download.session, envelope.SerializeAsString());
   if (last) {
-    downloads_--;
+    end_download();
   } else {
     send_next_chunk(std::move(download));
   }
+}
+
+void ClientRequests::end_download() {
+  downloads_--;
+  if (waiting_downloads_.empty()) return;
+  Download next = std::move(waiting_downloads_.front());
+  waiting_downloads_.pop_front();
+  downloads_++;
+  mailbox_.post("next_download", [weak = weak_from_this(), next = std::move(next)]() mutable {
+    if (const auto self = weak.lock()) self->send_next_chunk(std::move(next));
+  });
 }
 
 void ClientRequests::reply_error(SessionNumber session, uint64_t request, const Status& status) {

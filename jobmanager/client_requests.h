@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 
 #include "jobmanager/blob_server.h"
 #include "jobmanager/control_server.h"
@@ -18,7 +19,8 @@ class FailTaskReply;
 /// its answer; anything else closes the connection. Belongs to the main thread.
 class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
  public:
-  static constexpr size_t kDownloadsMax = 256;  // Under way together.
+  static constexpr size_t kDownloadsMax = 256;            // Under way together; more wait,
+  static constexpr size_t kWaitingDownloadsMax = 10'000;  // and beyond that they are refused.
 
   struct Options {
     uint64_t epoch = 0;
@@ -56,6 +58,7 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   void get_blob(SessionNumber, const proto::Envelope&);
   void send_next_chunk(Download);
   void send_chunk(Download, Result<BlobServer::Chunk>);
+  void end_download();
   void reply_error(SessionNumber, uint64_t request, const Status&);
 
   const Options options_;
@@ -64,6 +67,7 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   ControlServer& server_;
   Mailbox& mailbox_;
   size_t downloads_ = 0;
+  std::deque<Download> waiting_downloads_;
 };
 
 }  // namespace freshet

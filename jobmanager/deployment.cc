@@ -15,6 +15,9 @@ using job_commands::GateGroup;
 /// Of one message, in tasks, references to groups, producers and their places: some 100 bytes each.
 constexpr size_t kPiecesMax = 50'000;
 
+/// Smaller groups are sent each time.
+constexpr uint32_t kKeptProducersMin = 8;
+
 class DeploymentBuilder {
  public:
   DeploymentBuilder(const ExecutionGraph& graph, JobId job, bool check, LocatedGroups* located)
@@ -71,25 +74,29 @@ class DeploymentBuilder {
       if (placed.group == nullptr) placed.group = find_or_locate(group);
       placed.message = message_number_;
       placed.place = static_cast<uint32_t>(message.groups.size());
-      message.groups.push_back(placed.group);
-      pieces_ += placed.group->task_managers.size() + placed.group->producers.size();
+      const bool known = placed.group->kept && located_.tell(group, message.to);
+      message.groups.push_back({placed.group, known});
+      pieces_ += 1;
+      if (!known) pieces_ += placed.group->task_managers.size() + placed.group->producers.size();
     }
     return placed.place;
   }
 
   std::shared_ptr<const GateGroup> find_or_locate(uint32_t index) {
-    const auto known = located_.find(index);
-    if (known != located_.end()) return known->second;
-    auto located = locate(graph_.group(index));
-    if (located->stored) located_.emplace(index, located);
+    if (auto known = located_.find(index)) return known;
+    auto located = locate(index);
+    if (located->kept) located_.keep(index, located);
     return located;
   }
 
-  std::shared_ptr<const GateGroup> locate(const ConsumedPartitionGroup& group) const {
+  std::shared_ptr<const GateGroup> locate(uint32_t index) const {
+    const ConsumedPartitionGroup& group = graph_.group(index);
     auto located = std::make_shared<GateGroup>();
     located->dataset = group.dataset;
     located->stored = group.unfinished == 0 &&
                       graph_.job_graph().edges[group.dataset.value].exchange == Exchange::kBlocking;
+    located->kept = located->stored && group.producers.size() >= kKeptProducersMin &&
+                    graph_.consumers_of_group(index).consumers.size() > 1;
     std::map<TaskManagerId, uint32_t> location_of;
     const VertexId producer = graph_.job_graph().edges[group.dataset.value].producer;
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {

@@ -1,62 +1,40 @@
 #include "jobmanager/deployment_encoder.h"
 
+#include <deque>
 #include <utility>
 
 #include "jobmanager/control_messages.h"
 #include "jobmanager/encoded_fields.h"
-#include "runtime/base/check.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet {
 
 namespace {
 
-using job_commands::GateGroup;
-
-std::string encode_group(const GateGroup& group,
-                         const std::map<TaskManagerId, TaskManagerInfo>& task_managers) {
-  proto::GateGroup message;
-  message.set_dataset(group.dataset.value);
-  message.set_stored(group.stored);
-  for (const TaskManagerId id : group.task_managers) {
-    proto::TaskManagerLocation* location = message.add_task_managers();
-    location->set_task_manager(id.value);
-    const auto known = task_managers.find(id);
-    CHECK(known != task_managers.end());  // A job loses its slots before anything else is decided.
-    const TaskManagerInfo& info = known->second;
-    location->set_host(info.data_host);
-    location->set_port(info.data_port);
-    if (info.unix_address.empty()) continue;
-    location->set_host_id(info.host_id);
-    location->set_unix_address(info.unix_address);
-  }
-  for (const auto& range : group.producers) {
-    proto::ProducerRange* producers = message.add_producers();
-    producers->set_begin(range.producers.begin);
-    producers->set_end(range.producers.end);
-    producers->set_location(range.location);
-    producers->set_attempt(range.attempt);
-  }
-  return message.SerializeAsString();
+std::string name_of(const EncodedGroups::Encoded& group) {
+  if (group.hash.empty()) return {};
+  proto::GateGroup name;
+  name.set_hash(group.hash);
+  return name.SerializeAsString();
 }
 
 }  // namespace
 
 DeploymentEncoder::DeploymentEncoder(std::shared_ptr<const std::string> job_information,
-                                     const std::vector<TaskManagerInfo>& task_managers)
-    : job_information_(std::move(job_information)) {
-  for (const TaskManagerInfo& info : task_managers) task_managers_[info.id] = info;
-}
+                                     std::shared_ptr<const TaskManagerTable> task_managers,
+                                     std::shared_ptr<EncodedGroups> groups,
+                                     uint64_t offload_min_bytes)
+    : job_information_(std::move(job_information)),
+      task_managers_(std::move(task_managers)),
+      groups_(std::move(groups)),
+      offload_min_bytes_(offload_min_bytes) {}
 
-const std::string& DeploymentEncoder::encoded(const std::shared_ptr<const GateGroup>& group) {
-  const auto known = groups_.find(group);
-  if (known != groups_.end()) return known->second;
-  return groups_.emplace(group, encode_group(*group, task_managers_)).first->second;
-}
-
-std::string DeploymentEncoder::encode(const job_commands::DeployTasks& command) {
+std::string DeploymentEncoder::encode(const job_commands::DeployTasks& command,
+                                      bool knows_job) const {
   proto::DeployTasks own;  // What no other TaskManager gets.
   own.set_check(command.check);
+  if (knows_job)
+    control_messages::write(command.tasks.front().attempt.job, own.mutable_known_job());
   for (const job_commands::TaskDeployment& task : command.tasks) {
     proto::TaskDeployment* to = own.add_tasks();
     control_messages::write(task.attempt, to->mutable_attempt());
@@ -65,9 +43,14 @@ std::string DeploymentEncoder::encode(const job_commands::DeployTasks& command) 
     for (const uint32_t group : task.groups) to->add_groups(group);
   }
   EncodedFields message;
-  message.add(proto::DeployTasks::kJobFieldNumber, *job_information_);
-  for (const auto& group : command.groups) {
-    message.add(proto::DeployTasks::kGroupsFieldNumber, encoded(group));
+  if (!knows_job) message.add(proto::DeployTasks::kJobFieldNumber, *job_information_);
+  std::deque<EncodedGroups::Encoded> encoded;  // Until all is put together.
+  for (const job_commands::SentGroup& sent : command.groups) {
+    const auto& group = encoded.emplace_back(groups_->get(sent.group, *task_managers_));
+    const bool left_out =
+        sent.group->kept && (sent.known || group.bytes->size() >= offload_min_bytes_);
+    message.add(proto::DeployTasks::kGroupsFieldNumber,
+                left_out ? std::string_view() : std::string_view(*group.bytes), name_of(group));
   }
   message.add_all_of(own.SerializeAsString());
   return message.enclosed(proto::Envelope::kDeployTasksFieldNumber);

@@ -1,39 +1,36 @@
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "jobmanager/encoded_groups.h"
 #include "jobmanager/job_commands.h"
-#include "jobmanager/resource_manager.h"
 
 namespace freshet {
 
-/// Makes the messages of one deployment of a job. What several TaskManagers get alike is encoded
-/// once, and copied to each message as bytes: the information of the job by whoever made the
-/// encoder, each group of producers by its first message. A next deployment has an encoder of its
-/// own, because producers have moved.
+/// Makes messages of the deployments of a job. What several TaskManagers get alike is encoded once,
+/// and copied to each message as bytes: the information of the job by whoever made the encoder,
+/// each group of producers by EncodedGroups.
 ///
 /// May be made on one thread and used on another.
 class DeploymentEncoder {
  public:
   /// `job_information` is what control_messages::encode_job_information() gave; `task_managers` has
-  /// all that the deployment names.
+  /// all that the deployments name. A kept group with at least `offload_min_bytes` is left out: its
+  /// receiver fetches it.
   DeploymentEncoder(std::shared_ptr<const std::string> job_information,
-                    const std::vector<TaskManagerInfo>& task_managers);
+                    std::shared_ptr<const TaskManagerTable> task_managers,
+                    std::shared_ptr<EncodedGroups> groups, uint64_t offload_min_bytes);
 
-  /// A whole envelope.
-  std::string encode(const job_commands::DeployTasks&);
-
-  size_t groups_encoded() const { return groups_.size(); }
+  /// A whole envelope. `knows_job`: the TaskManager has got the information of the job.
+  std::string encode(const job_commands::DeployTasks&, bool knows_job) const;
 
  private:
-  const std::string& encoded(const std::shared_ptr<const job_commands::GateGroup>&);
-
   const std::shared_ptr<const std::string> job_information_;
-  std::map<TaskManagerId, TaskManagerInfo> task_managers_;
-  std::map<std::shared_ptr<const job_commands::GateGroup>, std::string> groups_;  // Only looked up.
+  const std::shared_ptr<const TaskManagerTable> task_managers_;
+  const std::shared_ptr<EncodedGroups> groups_;
+  const uint64_t offload_min_bytes_;
 };
 
 }  // namespace freshet

@@ -22,18 +22,21 @@ std::string head(int number, size_t size) {
 
 }  // namespace
 
-void EncodedFields::add(int number, std::string_view bytes) {
-  parts_.push_back({head(number, bytes.size()), bytes});
+void EncodedFields::add(int number, std::string_view bytes, std::string more) {
+  std::string own = head(number, bytes.size() + more.size());
+  parts_.push_back({std::move(own), bytes, std::move(more)});
 }
 
-void EncodedFields::add_all_of(std::string fields) { parts_.push_back({std::move(fields), {}}); }
+void EncodedFields::add_all_of(std::string fields) {
+  parts_.push_back({std::move(fields), {}, {}});
+}
 
 std::string EncodedFields::enclosed(int number) const {
   size_t size = 0;
-  for (const Part& part : parts_) size += part.owned.size() + part.bytes.size();
+  for (const Part& part : parts_) size += part.owned.size() + part.bytes.size() + part.more.size();
   std::string message = head(number, size);
   message.reserve(message.size() + size);
-  for (const Part& part : parts_) message.append(part.owned).append(part.bytes);
+  for (const Part& part : parts_) message.append(part.owned).append(part.bytes).append(part.more);
   return message;
 }
 

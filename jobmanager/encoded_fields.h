@@ -12,8 +12,8 @@ namespace freshet {
 ///   field   := varint (number << 3 | 2), varint size, bytes     a submessage
 class EncodedFields {
  public:
-  /// A submessage. `bytes` must live until enclosed().
-  void add(int number, std::string_view bytes);
+  /// A submessage. `bytes` must live until enclosed(). `more`: fields that it has besides.
+  void add(int number, std::string_view bytes, std::string more = {});
 
   /// The fields of a message that was encoded as a whole.
   void add_all_of(std::string fields);
@@ -25,6 +25,7 @@ class EncodedFields {
   struct Part {
     std::string owned;  // Goes before `bytes`.
     std::string_view bytes;
+    std::string more;  // Behind them.
   };
   std::vector<Part> parts_;
 };

@@ -207,6 +207,7 @@ void ExecutionGraph::update_groups(uint32_t index, bool ended) {
     for (uint32_t g = held.begin; g < held.end; g++) {
       CHECK(ended ? groups_[g].unfinished > 0
                   : groups_[g].unfinished < groups_[g].producers.size());
+      if (groups_[g].unfinished == 0) reopened_groups_.push_back(g);
       groups_[g].unfinished += ended ? -1 : 1;
       if (groups_[g].unfinished == 0) groups_[g].released = false;
       if (ended) {

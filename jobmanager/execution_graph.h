@@ -104,6 +104,8 @@ class ExecutionGraph {
   /// some may have got one again.
   std::vector<uint32_t> take_read_groups() { return std::exchange(read_groups_, {}); }
   void note_released(uint32_t group) { groups_[group].released = true; }
+  /// Groups all of whose producers had ended, and one has not any more, since the last call.
+  std::vector<uint32_t> take_reopened_groups() { return std::exchange(reopened_groups_, {}); }
   bool is_blocking(DatasetId dataset) const {
     const JobEdge& edge = graph_.edges[dataset.value];
     return edge.exchange == Exchange::kBlocking && !edge.feedback;
@@ -142,6 +144,7 @@ class ExecutionGraph {
   std::vector<uint32_t> unended_;  // By region.
   std::vector<uint32_t> begun_;
   std::vector<uint32_t> read_groups_;
+  std::vector<uint32_t> reopened_groups_;
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
   std::vector<Execution> executions_;

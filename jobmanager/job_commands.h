@@ -39,6 +39,7 @@ struct GateGroup {
   };
   DatasetId dataset;
   bool stored = false;  // All have ended, and what they made is kept.
+  bool kept = false;    // Many deployments name it: a TaskManager gets it once, then its name.
   std::vector<TaskManagerId> task_managers;
   std::vector<ProducerRange> producers;  // Contiguous, ascending.
 };
@@ -50,10 +51,15 @@ struct TaskDeployment {
   std::vector<uint32_t> groups;  // Index in DeployTasks::groups, one per input edge.
 };
 
+struct SentGroup {
+  std::shared_ptr<const GateGroup> group;
+  bool known = false;  // The TaskManager has got it already.
+};
+
 /// All that one TaskManager gets in one deployment.
 struct DeployTasks {
   TaskManagerId to;
-  std::vector<std::shared_ptr<const GateGroup>> groups;
+  std::vector<SentGroup> groups;
   std::vector<TaskDeployment> tasks;
   bool check = false;  // Operators are checked before their tasks start.
 };

@@ -91,6 +91,7 @@ Result<JobDispatcher::ProvokedTask> JobDispatcher::provoke(JobId id, const std::
 
 void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
   resources_.add(info);
+  task_managers_.reset();
   order_clean_ups();
   for (const auto& record : jobs_) {
     if (record->ended != 0) continue;
@@ -101,6 +102,7 @@ void JobDispatcher::on_task_manager_registered(const TaskManagerInfo& info) {
 
 void JobDispatcher::on_task_manager_lost(TaskManagerId id, const TaskManagerLoss& loss) {
   resources_.remove(id);
+  task_managers_.reset();
   clean_ups_.on_task_manager_lost(id);
   for (const auto& record : jobs_) {
     const bool used = record->users.erase(id) != 0;
@@ -187,13 +189,10 @@ JobRecord* JobDispatcher::running(JobId id) {
 }
 
 void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
-  std::shared_ptr<DeploymentEncoder> encoder;  // All deployments among them are one.
+  std::shared_ptr<const DeploymentEncoder> encoder;  // All deployments among them are one.
   for (JobCommand& command : commands) {
     if (auto* tasks = std::get_if<job_commands::DeployTasks>(&command)) {
-      if (encoder == nullptr) {
-        encoder =
-            std::make_shared<DeploymentEncoder>(record.information, resources_.task_managers());
-      }
+      if (encoder == nullptr) encoder = make_encoder(record);
       deploy(record, std::move(*tasks), encoder);
     } else {
       carry_out(record, command);
@@ -202,13 +201,24 @@ void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
   after_event(record);
 }
 
+std::shared_ptr<const DeploymentEncoder> JobDispatcher::make_encoder(const JobRecord& record) {
+  if (task_managers_ == nullptr) {
+    auto table = std::make_shared<TaskManagerTable>();
+    for (const TaskManagerInfo& info : resources_.task_managers()) table->emplace(info.id, info);
+    task_managers_ = std::move(table);
+  }
+  return std::make_shared<const DeploymentEncoder>(record.information, task_managers_,
+                                                   encoded_groups_, options_.offload_min_bytes);
+}
+
 void JobDispatcher::deploy(JobRecord& record, job_commands::DeployTasks tasks,
-                           std::shared_ptr<DeploymentEncoder> encoder) {
+                           std::shared_ptr<const DeploymentEncoder> encoder) {
   const TaskManagerId to = tasks.to;
-  record.users.insert(to);
+  const bool knows_job = !record.users.insert(to).second;
   outlet_.make_and_send_to_task_manager(
-      to,
-      [tasks = std::move(tasks), encoder = std::move(encoder)] { return encoder->encode(tasks); });
+      to, [tasks = std::move(tasks), encoder = std::move(encoder), knows_job] {
+        return encoder->encode(tasks, knows_job);
+      });
 }
 
 void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {

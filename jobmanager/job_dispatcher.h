@@ -8,6 +8,7 @@
 
 #include "jobmanager/clean_up_ledger.h"
 #include "jobmanager/deployment_encoder.h"
+#include "jobmanager/encoded_groups.h"
 #include "jobmanager/job_master.h"
 #include "jobmanager/resource_manager.h"
 #include "runtime/base/clock.h"
@@ -43,6 +44,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   struct Options {
     Duration slot_timeout;
     Configuration configuration;  // Of the JobManager; a job's own settings go before it.
+    uint64_t offload_min_bytes = UINT64_MAX;  // Of what goes through the BlobServer.
   };
   class Outlet {
    public:
@@ -88,6 +90,8 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   const std::vector<std::unique_ptr<JobRecord>>& jobs() const { return jobs_; }
   const JobRecord* find(JobId) const;
   const ResourceManager& resources() const { return resources_; }
+  /// What deployments share.
+  const std::shared_ptr<EncodedGroups>& encoded_groups() const { return encoded_groups_; }
   /// The job has ended, and TaskManagers still remove what it left.
   bool is_tidying(const JobRecord&) const;
 
@@ -98,7 +102,8 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   void release(const JobRecord&);
   /// Gives away the clean-ups that wait. Who got one is offered to no job before it is done.
   void order_clean_ups();
-  void deploy(JobRecord&, job_commands::DeployTasks, std::shared_ptr<DeploymentEncoder>);
+  std::shared_ptr<const DeploymentEncoder> make_encoder(const JobRecord&);
+  void deploy(JobRecord&, job_commands::DeployTasks, std::shared_ptr<const DeploymentEncoder>);
   /// Gives out slots until nothing changes any more.
   void settle();
   void after_event(JobRecord&);
@@ -113,6 +118,8 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   Random& random_;
   ResourceManager resources_;
   CleanUpLedger clean_ups_;
+  const std::shared_ptr<EncodedGroups> encoded_groups_ = std::make_shared<EncodedGroups>();
+  std::shared_ptr<const TaskManagerTable> task_managers_;  // Null: made when it is needed.
   std::vector<std::unique_ptr<JobRecord>> jobs_;
 };
 

@@ -131,6 +131,7 @@ Result<Address> JobManager::Shell::start() {
   ASSIGN_OR_RETURN(heartbeat_timeout_, c.duration(config::kHeartbeatTimeout));
   ASSIGN_OR_RETURN(const Duration slot_timeout, c.duration(config::kSlotTimeout));
   ASSIGN_OR_RETURN(const bool submission, c.boolean(config::kSubmission));
+  ASSIGN_OR_RETURN(const uint64_t offload_min, c.bytes(config::kOffloadMin));
   RETURN_IF_ERROR(make_restart_backoff(c, *random_).status());
   if (heartbeat_interval_ <= Duration::zero() || heartbeat_timeout_ <= heartbeat_interval_) {
     return invalid_argument(fmt::format("{} must be longer than {}, and both more than 0",
@@ -146,8 +147,10 @@ Result<Address> JobManager::Shell::start() {
   BlobServer::Options blobs;
   blobs.directory = options_.state_dir + "/blobs";
   blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);
-  jobs_ = std::make_shared<JobDispatcher>(JobDispatcher::Options{slot_timeout, c}, *this, mailbox_,
-                                          clock_, *random_);
+  jobs_ = std::make_shared<JobDispatcher>(JobDispatcher::Options{slot_timeout, c, offload_min},
+                                          *this, mailbox_, clock_, *random_);
+  blobs_->look_first(
+      [groups = jobs_->encoded_groups()](const std::string& hash) { return groups->find(hash); });
   clients_ = std::make_shared<ClientRequests>(ClientRequests::Options{server.epoch, submission},
                                               *jobs_, *blobs_, *server_, mailbox_);
   ASSIGN_OR_RETURN(const Address address, server_->listen());

@@ -346,6 +346,7 @@ void JobMaster::end(JobState state, JobCommands& commands) {
   deployed_.clear();
   committables_.clear();
   finishing_.clear();
+  located_.clear();
   commands.push_back(job_commands::ReleaseJob{});
   commands.push_back(job_commands::RequireSlots{0});
 }

@@ -121,7 +121,6 @@ void JobMaster::restart(TimePoint now, JobCommands& commands) {
     if (regions.empty() || regions.back() != region) regions.push_back(region);
   }
   pending_restart_.reset();
-  located_.clear();
   for (auto& [id, tasks] : deployed_)
     std::erase_if(tasks, [&, to = id](uint32_t i) { return graph_.at(i).task_manager != to; });
   for (const uint32_t region : regions) schedule_.stop_region(region, /*again=*/true);

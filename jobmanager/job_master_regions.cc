@@ -54,6 +54,7 @@ void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,
   // What it runs on must not be taken back for want of more.
   const bool lacks_some = schedule_.slots().held_count() < schedule_.slots_needed();
   if (was_idle && lacks_some) commands.push_back(slots_required());
+  for (const uint32_t group : graph_.take_reopened_groups()) located_.drop(group);
   for (auto& message : build_deployment(graph_, id(), !deployed_once_, executions, &located_)) {
     LOG_INFO("tasks_deployed", {{"job", id()},
                                 {"task_manager", message.to},
@@ -144,6 +145,7 @@ void JobMaster::release_partitions(JobCommands& commands) {
     const ConsumedPartitionGroup& group = graph_.group(g);
     if (group.unread != 0 || group.unfinished != 0 || group.released) continue;
     graph_.note_released(g);
+    located_.drop(g);
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++)
       add_release(graph_, group.dataset, p, &releases);
   }
@@ -172,6 +174,7 @@ void JobMaster::release_outputs(const std::vector<uint32_t>& executions, JobComm
 JobMaster::Loss JobMaster::take_away(TaskManagerId lost) {
   Loss loss;
   schedule_.slots().lose(lost);
+  located_.on_task_manager_lost(lost);
   const auto tasks = deployed_.extract(lost);
   if (tasks.empty()) return loss;
   for (const uint32_t index : tasks.mapped()) {

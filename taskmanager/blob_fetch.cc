@@ -64,7 +64,7 @@ void BlobFetch::restart_timer() {
   mailbox_.cancel(timer_);
   timer_ = mailbox_.schedule(options_.timeout, "blob_timeout", [weak = weak_from_this()] {
     if (const auto self = weak.lock())
-      self->end(deadline_exceeded("the JobManager stopped sending the module"));
+      self->end(deadline_exceeded("the JobManager stopped sending the " + self->options_.what));
   });
 }
 
@@ -83,13 +83,13 @@ void BlobFetch::on_message(const std::shared_ptr<MessageChannel>&, std::string p
   const proto::BlobChunk& chunk = envelope.blob_chunk();
   if (const Status status = from_proto(chunk.status()); !status.ok()) return end(status);
   if (bytes_.size() + chunk.data().size() > options_.size_max_bytes) {
-    return end(resource_exhausted("the module is larger than " +
+    return end(resource_exhausted("the " + options_.what + " is larger than " +
                                   std::to_string(options_.size_max_bytes) + " bytes"));
   }
   bytes_.append(chunk.data());
   if (!chunk.last()) return restart_timer();
   if (content_hash(bytes_) != hash_)
-    return end(data_loss("the module's bytes do not have its hash"));
+    return end(data_loss("the bytes of the " + options_.what + " do not have its hash"));
   end(std::move(bytes_));
 }
 
@@ -104,7 +104,7 @@ void BlobFetch::end(Result<std::string> result) {
   Done done = std::move(done_);
   cancel();
   if (!result.ok()) {
-    done(result.status().with_context("module " + hash_ + " cannot be fetched from " +
+    done(result.status().with_context(options_.what + " " + hash_ + " cannot be fetched from " +
                                       options_.job_manager.to_string()));
     return;
   }

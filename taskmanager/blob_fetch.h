@@ -22,6 +22,7 @@ class BlobFetch final : public MessageChannel::Handler,
                         public std::enable_shared_from_this<BlobFetch> {
  public:
   struct Options {
+    std::string what = "module";  // In messages of errors.
     Address job_manager;
     std::string secret;
     Random* random = nullptr;  // For the greeting; outlives the fetch.

@@ -71,6 +71,28 @@ Result<InputGate::ProducerLocation> parse_location(const proto::TaskManagerLocat
   return location;
 }
 
+Status parse_runs(const proto::GateGroup& proto, uint32_t parallelism, GateGroup* group) {
+  const int runs = proto.run_lengths_size();
+  const bool with_attempts = proto.run_attempts_size() != 0;
+  if (proto.run_locations_size() != runs || (with_attempts && proto.run_attempts_size() != runs))
+    return invalid_argument("the runs of a gate group have no location or attempt each");
+  uint64_t begin = proto.first_producer();
+  for (int i = 0; i < runs; i++) {
+    const uint64_t end = begin + proto.run_lengths(i);
+    if (begin == end || end > parallelism) {
+      return invalid_argument("the producers of a gate group are none of dataset " +
+                              std::to_string(group->dataset.value));
+    }
+    const uint32_t location = proto.run_locations(i);
+    if (location >= group->locations.size())
+      return invalid_argument("a gate group names a location that it lacks");
+    group->producers.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), location,
+                                with_attempts ? proto.run_attempts(i) : 0});
+    begin = end;
+  }
+  return Status();
+}
+
 Result<std::shared_ptr<const GateGroup>> parse_group(const proto::GateGroup& proto,
                                                      const JobGraph& graph,
                                                      const std::string& host_id) {
@@ -84,18 +106,7 @@ Result<std::shared_ptr<const GateGroup>> parse_group(const proto::GateGroup& pro
     group->locations.push_back(std::move(location));
   }
   const JobEdge& edge = graph.edges[proto.dataset()];
-  const uint32_t parallelism = graph.vertices[edge.producer.value].parallelism;
-  for (const proto::ProducerRange& range : proto.producers()) {
-    const bool contiguous =
-        group->producers.empty() || group->producers.back().end == range.begin();
-    if (range.begin() >= range.end() || range.end() > parallelism || !contiguous) {
-      return invalid_argument("the producers of a gate group are no ranges of dataset " +
-                              std::to_string(proto.dataset()));
-    }
-    if (range.location() >= group->locations.size())
-      return invalid_argument("a gate group names a location that it lacks");
-    group->producers.push_back({range.begin(), range.end(), range.location(), range.attempt()});
-  }
+  RETURN_IF_ERROR(parse_runs(proto, graph.vertices[edge.producer.value].parallelism, group.get()));
   return std::shared_ptr<const GateGroup>(std::move(group));
 }
 
@@ -115,13 +126,13 @@ Status check_gate(const GateGroup& group, DatasetId dataset, const JobGraph& gra
 }
 
 Result<TaskDeployment> parse_task(const proto::TaskDeployment& proto, const JobInformation& job,
-                                  uint32_t slots,
-                                  const std::vector<std::shared_ptr<const GateGroup>>& groups) {
+                                  uint32_t slots, size_t group_count) {
   const JobGraph& graph = *job.graph;
   TaskDeployment task;
   task.attempt = from_proto(proto.attempt());
   task.allocation = AllocationId{proto.allocation()};
   task.slot = proto.slot();
+  task.groups.assign(proto.groups().begin(), proto.groups().end());
   const SubtaskId subtask = task.attempt.subtask;
   if (task.attempt.job != job.id)
     return invalid_argument("a task is of another job than its deployment");
@@ -132,21 +143,63 @@ Result<TaskDeployment> parse_task(const proto::TaskDeployment& proto, const JobI
   }
   if (task.slot >= slots)
     return invalid_argument("task " + to_string(subtask) + " is for a slot that does not exist");
-  const std::vector<DatasetId> inputs = graph.inputs_of(subtask.vertex);
-  if (static_cast<size_t>(proto.groups_size()) != inputs.size()) {
+  if (task.groups.size() != graph.inputs_of(subtask.vertex).size())
     return invalid_argument("task " + to_string(subtask) + " has not one gate group per input");
-  }
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const uint32_t index = proto.groups(static_cast<int>(i));
-    if (index >= groups.size())
+  for (const uint32_t index : task.groups) {
+    if (index >= group_count)
       return invalid_argument("task " + to_string(subtask) + " names no gate group");
-    RETURN_IF_ERROR(check_gate(*groups[index], inputs[i], graph, subtask.index));
-    task.gates.push_back(groups[index]);
   }
   return task;
 }
 
+Result<JobInformation> job_of(const proto::DeployTasks& proto, const KnownDescriptors& known) {
+  if (proto.has_job()) return parse_job_information(proto.job());
+  const JobId id = from_proto(proto.known_job());
+  const JobInformation* job = known.job ? known.job(id) : nullptr;
+  if (job == nullptr) return invalid_argument("job " + id.to_string() + " is not known here");
+  return *job;
+}
+
+Result<NamedGroup> group_of(const proto::GateGroup& proto, const JobInformation& job,
+                            const std::string& host_id, const KnownDescriptors& known) {
+  NamedGroup named{proto.hash(), nullptr};
+  if (!named.hash.empty() && !is_hash(named.hash))
+    return invalid_argument("the hash of a gate group is not 32 hex digits");
+  if (named.hash.empty() || proto.run_lengths_size() != 0) {
+    ASSIGN_OR_RETURN(named.group, parse_group(proto, *job.graph, host_id));
+  } else if (known.group) {
+    named.group = known.group(job.id, named.hash);
+  }
+  return named;
+}
+
 }  // namespace
+
+bool Deployment::is_whole() const {
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const NamedGroup& one) { return one.group != nullptr; });
+}
+
+Status Deployment::connect() {
+  for (TaskDeployment& task : tasks) {
+    const SubtaskId subtask = task.attempt.subtask;
+    const std::vector<DatasetId> inputs = job.graph->inputs_of(subtask.vertex);
+    for (size_t i = 0; i < inputs.size(); i++) {
+      const auto& group = groups[task.groups[i]].group;
+      RETURN_IF_ERROR(check_gate(*group, inputs[i], *job.graph, subtask.index));
+      task.gates.push_back(group);
+    }
+  }
+  return Status();
+}
+
+Result<std::shared_ptr<const GateGroup>> parse_group(const std::string& bytes,
+                                                     const JobGraph& graph,
+                                                     const std::string& host_id) {
+  proto::GateGroup group;
+  if (!group.ParseFromString(bytes)) return data_loss("the blob of a gate group is no message");
+  return parse_group(group, graph, host_id);
+}
 
 Result<JobInformation> parse_job_information(const proto::JobInformation& proto) {
   JobInformation job;
@@ -162,22 +215,23 @@ Result<JobInformation> parse_job_information(const proto::JobInformation& proto)
 }
 
 Result<Deployment> parse_deployment(const proto::DeployTasks& proto, uint32_t slots,
-                                    const std::string& host_id) {
+                                    const std::string& host_id, const KnownDescriptors& known) {
   Deployment deployment;
-  ASSIGN_OR_RETURN(deployment.job, parse_job_information(proto.job()));
+  ASSIGN_OR_RETURN(deployment.job, job_of(proto, known));
   deployment.check = proto.check();
-  std::vector<std::shared_ptr<const GateGroup>> groups;
   for (const proto::GateGroup& group : proto.groups()) {
-    ASSIGN_OR_RETURN(auto parsed, parse_group(group, *deployment.job.graph, host_id));
-    groups.push_back(std::move(parsed));
+    ASSIGN_OR_RETURN(NamedGroup named, group_of(group, deployment.job, host_id, known));
+    deployment.groups.push_back(std::move(named));
   }
   std::set<AttemptId> attempts;
   for (const proto::TaskDeployment& task : proto.tasks()) {
-    ASSIGN_OR_RETURN(auto parsed, parse_task(task, deployment.job, slots, groups));
+    ASSIGN_OR_RETURN(auto parsed,
+                     parse_task(task, deployment.job, slots, deployment.groups.size()));
     if (!attempts.insert(parsed.attempt).second)
       return invalid_argument("a deployment names a task twice");
     deployment.tasks.push_back(std::move(parsed));
   }
+  if (deployment.is_whole()) RETURN_IF_ERROR(deployment.connect());
   return deployment;
 }
 

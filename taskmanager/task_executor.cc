@@ -11,6 +11,7 @@
 #include "runtime/graph/task_state.h"
 #include "runtime/proto/control.pb.h"
 #include "taskmanager/crash_message.h"
+#include "taskmanager/gate_group_cache.h"
 #include "taskmanager/hosted_job.h"
 #include "taskmanager/hosted_tasks.h"
 #include "taskmanager/job_manager_link.h"
@@ -32,8 +33,10 @@ JobManagerLink::Options link_options(const TaskExecutor::Options& options) {
   return link;
 }
 
-BlobFetch::Options fetch_options(const TaskExecutor::Options& options, Random& random) {
+BlobFetch::Options fetch_options(const TaskExecutor::Options& options, Random& random,
+                                 const std::string& what) {
   BlobFetch::Options fetch;
+  fetch.what = what;
   fetch.random = &random;
   fetch.job_manager = options.job_manager;
   fetch.secret = options.secret;
@@ -52,9 +55,13 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
       : options_(std::move(options)),
         environment_(environment),
         main_(environment.main),
-        modules_(options_.state_directory + "/modules", fetch_options(options_, environment.random),
+        modules_(options_.state_directory + "/modules",
+                 fetch_options(options_, environment.random, "module"),
                  {environment.transport, main_, environment.io, environment.modules,
                   environment.files, environment.faults}),
+        groups_({options_.descriptor_cache_bytes, options_.host_id,
+                 fetch_options(options_, environment.random, "description of an input")},
+                environment.transport, main_),
         link_(std::make_shared<JobManagerLink>(link_options(options_), environment.transport, main_,
                                                environment.random, *this)) {}
 
@@ -111,7 +118,11 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   void attribute(CrashReport*) const;
   void send_state(const TaskStateChange& change);
   Status on_deploy(const proto::DeployTasks& message);
+  void fetch_groups(const HostedJob& job, Deployment deployment);
+  void on_groups_fetched(Deployment deployment, Status status);
+  void prepare(HostedJob* job, Deployment deployment);
   void start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks, bool check);
+  void fail_before_start(const std::vector<TaskDeployment>& tasks, const Status& status);
   Status on_provoke(const proto::ProvokeFailure& message);
   Status on_commit(const proto::Commit& message);
   Status on_release(const proto::ReleaseJob& message);
@@ -127,6 +138,7 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   const Environment environment_;
   Mailbox main_;
   ModuleStore modules_;
+  GateGroupCache groups_;
   std::shared_ptr<HostedTasks> tasks_;
   std::map<JobId, std::shared_ptr<HostedJob>> jobs_;
   std::map<JobId, std::shared_ptr<HostedJob>>
@@ -221,7 +233,7 @@ Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
     const JobInformation& known = job->information();
     if (known.module_hash != information.module_hash ||
         known.fingerprint != information.fingerprint || known.build != information.build ||
-        *known.graph != *information.graph) {
+        (known.graph != information.graph && *known.graph != *information.graph)) {
       return invalid_argument("job " + information.id.to_string() + " is not what it was before");
     }
     return job.get();
@@ -235,25 +247,77 @@ Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
 }
 
 Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
+  KnownDescriptors known;
+  known.job = [&](const JobId& id) {
+    const auto found = jobs_.find(id);
+    return found == jobs_.end() ? nullptr : &found->second->information();
+  };
+  known.group = [&](const JobId& id, const std::string& hash) { return groups_.find(id, hash); };
   ASSIGN_OR_RETURN(Deployment deployment,
-                   parse_deployment(message, options_.slots, options_.host_id));
+                   parse_deployment(message, options_.slots, options_.host_id, known));
   for (const TaskDeployment& task : deployment.tasks) {
     if (tasks_->hosts(task.attempt))
       return invalid_argument("task " + to_string(task.attempt) + " is deployed twice");
   }
   if (releasing_.contains(deployment.job.id))
     return invalid_argument("a job is deployed that was released");
-  ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(deployment.job)));
-  std::vector<TaskDeployment> accepted;
-  for (TaskDeployment& task : deployment.tasks) {
-    if (tasks_->add(task, !stopping_)) accepted.push_back(std::move(task));
+  ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(deployment.job));
+  for (const NamedGroup& one : deployment.groups) {
+    if (!one.hash.empty() && one.group) groups_.add(deployment.job.id, one.hash, one.group);
   }
-  job->prepare([this, job, check = deployment.check,
-                accepted = std::move(accepted)](const Status& status) mutable {
-    if (status.ok()) return start_tasks(job, std::move(accepted), check);
-    for (const TaskDeployment& task : accepted) tasks_->fail_before_start(task.attempt, status, {});
-  });
+  std::erase_if(deployment.tasks,
+                [&](const TaskDeployment& task) { return !tasks_->add(task, !stopping_); });
+  if (deployment.is_whole()) {
+    prepare(job, std::move(deployment));
+  } else {
+    fetch_groups(*job, std::move(deployment));
+  }
   return Status();
+}
+
+void TaskExecutor::Impl::fetch_groups(const HostedJob& job, Deployment deployment) {
+  struct Fetches {
+    Deployment deployment;
+    Status failure;
+    size_t left = 0;
+  };
+  const auto fetches = std::make_shared<Fetches>(Fetches{std::move(deployment), {}, 0});
+  for (NamedGroup& one : fetches->deployment.groups) {
+    if (one.group) continue;
+    fetches->left++;
+    groups_.fetch(job.information(), one.hash,
+                  [this, fetches, &one](const Result<GateGroupCache::Group>& group) {
+                    if (group.ok()) {
+                      one.group = *group;
+                    } else {
+                      fetches->failure = group.status();
+                    }
+                    if (--fetches->left == 0)
+                      on_groups_fetched(std::move(fetches->deployment), fetches->failure);
+                  });
+  }
+}
+
+/// Unless the job was released meanwhile.
+void TaskExecutor::Impl::on_groups_fetched(Deployment deployment, Status status) {
+  const auto found = jobs_.find(deployment.job.id);
+  if (found == jobs_.end()) return;
+  if (status.ok()) status = deployment.connect();
+  if (!status.ok()) return fail_before_start(deployment.tasks, status);
+  prepare(found->second.get(), std::move(deployment));
+}
+
+void TaskExecutor::Impl::prepare(HostedJob* job, Deployment deployment) {
+  job->prepare([this, job, check = deployment.check,
+                tasks = std::move(deployment.tasks)](const Status& status) mutable {
+    if (!status.ok()) return fail_before_start(tasks, status);
+    start_tasks(job, std::move(tasks), check);
+  });
+}
+
+void TaskExecutor::Impl::fail_before_start(const std::vector<TaskDeployment>& tasks,
+                                           const Status& status) {
+  for (const TaskDeployment& task : tasks) tasks_->fail_before_start(task.attempt, status, {});
 }
 
 void TaskExecutor::Impl::start_tasks(HostedJob* job, std::vector<TaskDeployment> tasks,
@@ -378,6 +442,7 @@ void TaskExecutor::Impl::release_if_empty(const JobId& id) {
   found->second->clean_up([this, id](const Status&) {
     if (releasing_.at(id)->needs_clean_up()) return release_if_empty(id);
     const auto job = releasing_.extract(id).mapped();
+    groups_.forget(id);
     send_released(id, job->cleaned_up());
   });
 }
@@ -421,6 +486,9 @@ void TaskExecutor::Impl::on_lost(const Status&) {
 void TaskExecutor::Impl::end_session_if_empty() {
   if (!session_lost_ && !stopping_) return;
   if (tasks_ && tasks_->size() != 0) return;
+  for (const auto* jobs : {&jobs_, &releasing_}) {
+    for (const auto& [id, job] : *jobs) groups_.forget(id);
+  }
   orphans_.merge(jobs_);
   jobs_.clear();
   releasing_.clear();

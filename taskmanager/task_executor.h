@@ -50,6 +50,10 @@ class TaskExecutor {
     bool channel_hash = false;        // Where the job does not say.
     ManagedMemory memory;
     MetricLabels labels;  // Before those of a task.
+    Duration watchdog_timeout = 10s;                // Zero: no step lasts too long.
+    bool channel_hash = false;                      // Where the job does not say.
+    uint64_t descriptor_cache_bytes = 64ull << 20;  // See GateGroupCache.
+    MetricLabels labels;                            // Before those of a task.
   };
   /// All outlive the executor and, where functions are posted to them, are stopped before the
   /// others go.

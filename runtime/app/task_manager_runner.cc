@@ -74,6 +74,8 @@ Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options&
   ASSIGN_OR_RETURN(executor.memory.bytes, options.configuration.bytes(config::kManagedMemory));
   ASSIGN_OR_RETURN(executor.memory.compresses,
                    options.configuration.boolean(config::kSpillCompression));
+  ASSIGN_OR_RETURN(executor.descriptor_cache_bytes,
+                   options.configuration.bytes(config::kDescriptorCache));
   return executor;
 }
 

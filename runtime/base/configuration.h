@@ -102,6 +102,12 @@ struct ConfigKey {
           "address that ports are bound to; beyond loopback only with security.secret") \
   SETTING(kRpcPort, "jobmanager.rpc.port", "6123", integer(0, 65'535), kProcess, \
           "control port of the JobManager; 0: any free one") \
+  SETTING(kOffloadMin, "blob.offload.minsize", "1 mb", bytes(1, 64 << 20), kProcess, \
+          "where the producers of an input are: from this size on TaskManagers fetch it as a " \
+          "blob, and deployments name it only") \
+  SETTING(kDescriptorCache, "taskmanager.deployment-cache.size", \
+          "64 mb", bytes(0, 64ull << 30), kProcess, \
+          "what a TaskManager remembers of where producers are; it fetches again what it forgot") \
   SETTING(kSubmission, "jobmanager.submit.enable", "true", boolean(), kProcess, \
           "false: the JobManager takes no jobs and no modules; the jobs that it has go on") \
   SETTING(kRestPort, "rest.port", "8081", integer(0, 65'535), kProcess, \

@@ -9,6 +9,6 @@
 namespace freshet {
 
 /// Of the control messages. Rises with every change that an older process would misunderstand.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 }  // namespace freshet

@@ -69,6 +69,10 @@ void check_deployment(const proto::DeployTasks& message) {
   const auto deployment = parse_deployment(message, kSlots, kHost);
   if (!is_sound(deployment)) return;
   check_job(deployment->job);
+  if (!deployment->is_whole()) {
+    for (const TaskDeployment& task : deployment->tasks) CHECK(task.gates.empty());
+    return;
+  }
   const JobGraph& graph = *deployment->job.graph;
   for (const TaskDeployment& task : deployment->tasks) {
     const SubtaskId subtask = task.attempt.subtask;

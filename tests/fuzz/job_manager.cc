@@ -134,7 +134,8 @@ namespace {
 
 std::string hello(char peer, const char* role) {
   return std::string(1, peer) + " hello { role: " + role +
-         " protocol_version: 2 library_version: \"" FRESHET_VERSION "\" }\n";
+         " protocol_version: " + std::to_string(kProtocolVersion) +
+         " library_version: \"" FRESHET_VERSION "\" }\n";
 }
 
 std::string registration(char peer, const char* id) {

@@ -1,5 +1,6 @@
 #include "network/local_transport.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/task/executor_task_runner.h"
@@ -123,24 +124,41 @@ void task_manager(std::string_view bytes) {
 
 namespace {
 
-std::string blob() {
+std::string greeting_reply(const std::string& more) {
+  return " hello_reply { protocol_version: " + std::to_string(kProtocolVersion) + more + " }\n";
+}
+
+std::string blob(const std::string& bytes = kModule) {
   proto::Envelope chunk;
-  chunk.mutable_blob_chunk()->set_size(kModule.size());
-  chunk.mutable_blob_chunk()->set_data(kModule);
+  chunk.mutable_blob_chunk()->set_size(bytes.size());
+  chunk.mutable_blob_chunk()->set_data(bytes);
   chunk.mutable_blob_chunk()->set_last(true);
-  return "2 hello_reply { protocol_version: 2 status { } }\n2 " + as_line(chunk);
+  return "2" + greeting_reply(" status { }") + "2 " + as_line(chunk);
+}
+
+/// A deployment of a known job, which names its group only; and that.
+std::pair<std::string, std::string> named_deployment(const Address& data) {
+  proto::Envelope envelope = taskmanager_test::deployment(kSelf, data, 1, false);
+  proto::DeployTasks* deploy = envelope.mutable_deploy_tasks();
+  const std::string group = deploy->groups(0).SerializeAsString();
+  deploy->clear_job();
+  to_proto(kJob, deploy->mutable_known_job());
+  deploy->mutable_groups(0)->Clear();
+  deploy->mutable_groups(0)->set_hash(content_hash(group));
+  return {"1 " + as_line(envelope), group};
 }
 
 }  // namespace
 
 Seeds task_manager_seeds() {
   const std::string welcome =
-      "1 hello_reply { protocol_version: 2 status { } job_manager_epoch: 5 }\n"
+      "1" + greeting_reply(" status { } job_manager_epoch: 5") +
       "1 register_reply { status { } heartbeat_interval_ms: 1000 heartbeat_timeout_ms: 9000 }\n";
   // Where the data port of the first environment of a transport is.
   const Address data{"127.0.0.1", 40'000};
   const std::string deploy = "1 " + as_line(taskmanager_test::deployment(kSelf, data, 0, true));
   const std::string again = "1 " + as_line(taskmanager_test::deployment(kSelf, data, 1, false));
+  const auto [named, group] = named_deployment(data);
   proto::Envelope commit, release, cancel, finish, clean_up;
   taskmanager_test::fill_job(commit.mutable_commit()->mutable_job());
   commit.mutable_commit()->set_commit_id(3);
@@ -160,7 +178,9 @@ Seeds task_manager_seeds() {
           welcome + deploy + "2 error_reply { status { code: 3 message: 'no' } }\n+\n",
           welcome + deploy + blob() + "+\ndrop\n++\n" + welcome + deploy + "+\n",
           welcome + line(clean_up) + blob() + "+\n",
-          "1 hello_reply { protocol_version: 2 status { code: 3 message: 'no' } }\n++\n" + welcome +
+          welcome + deploy + blob() + line(cancel) + "+\n" + named + blob(group) + "+\n" + named,
+          welcome + deploy + blob() + line(cancel) + "+\n" + named + blob("no group") + "+\n",
+          "1" + greeting_reply(" status { code: 3 message: 'no' }") + "++\n" + welcome +
               "1 heartbeat_reply { sequence: 1 }\n+++++++++++++\n"};
 }
 

@@ -8,6 +8,7 @@
 #include "jobmanager/control_messages.h"
 #include "jobmanager/deployment.h"
 #include "network/message_channel.h"
+#include "runtime/base/hash.h"
 #include "runtime/proto/control.pb.h"
 #include "tests/unit/jobmanager/job_script.h"
 
@@ -32,12 +33,20 @@ std::vector<TaskManagerInfo> task_managers(uint32_t count) {
 
 std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism,
                                                   uint32_t per_task_manager = kPerTaskManager,
-                                                  Partitioning partitioning = Partitioning::kHash) {
-  ExecutionGraph graph(two_vertices(parallelism, parallelism, partitioning));
+                                                  Partitioning partitioning = Partitioning::kHash,
+                                                  bool ended_producers = false) {
+  JobGraph job = two_vertices(parallelism, parallelism, partitioning);
+  if (ended_producers) job.edges[0].exchange = Exchange::kBlocking;
+  ExecutionGraph graph(std::move(job));
   for (uint32_t i = 0; i < graph.task_count(); i++) {
     const uint32_t index = graph.subtask_at(i).index;
     graph.assign(i, AllocationId{i + 1}, TaskManagerId{index / per_task_manager + 1},
                  index % per_task_manager);
+    if (!ended_producers || i >= parallelism) continue;
+    for (const TaskState state :
+         {TaskState::kScheduled, TaskState::kDeploying, TaskState::kInitializing,
+          TaskState::kRunning, TaskState::kEndOfData})
+      graph.move(i, state);
   }
   std::vector<uint32_t> all(graph.task_count());
   std::iota(all.begin(), all.end(), 0u);
@@ -45,19 +54,34 @@ std::vector<job_commands::DeployTasks> deployment(uint32_t parallelism,
   return build_deployment(graph, JobId{0, 1}, true, all, &located);
 }
 
+std::shared_ptr<const TaskManagerTable> table_of(const std::vector<TaskManagerInfo>& infos) {
+  auto table = std::make_shared<TaskManagerTable>();
+  for (const TaskManagerInfo& info : infos) table->emplace(info.id, info);
+  return table;
+}
+
 class DeploymentEncoderTest : public testing::Test {
  protected:
+  DeploymentEncoder encoder(const std::vector<TaskManagerInfo>& infos,
+                            uint64_t offload_min = UINT64_MAX) const {
+    return {information_, table_of(infos), groups_, offload_min};
+  }
+
+  static proto::DeployTasks decode(const std::string& bytes) {
+    proto::Envelope envelope;
+    EXPECT_TRUE(envelope.ParseFromString(bytes));
+    return envelope.deploy_tasks();
+  }
+
+  const std::shared_ptr<EncodedGroups> groups_ = std::make_shared<EncodedGroups>();
   std::shared_ptr<const std::string> information_ = std::make_shared<const std::string>(
       control_messages::encode_job_information(JobScript(two_vertices()).job()));
 };
 
 TEST_F(DeploymentEncoderTest, SaysAllThatADeploymentHas) {
   const auto commands = deployment(20);
-  DeploymentEncoder encoder(information_, task_managers(2));
   ASSERT_EQ(commands.size(), 2u);
-  proto::Envelope envelope;
-  ASSERT_TRUE(envelope.ParseFromString(encoder.encode(commands[1])));
-  const proto::DeployTasks& message = envelope.deploy_tasks();
+  const auto message = decode(encoder(task_managers(2)).encode(commands[1], false));
   EXPECT_TRUE(message.check());
   EXPECT_EQ(message.job().SerializeAsString(), *information_);
   EXPECT_EQ(message.job().name(), "word count");
@@ -69,9 +93,13 @@ TEST_F(DeploymentEncoderTest, SaysAllThatADeploymentHas) {
   EXPECT_EQ(message.groups(0).task_managers(1).host_id(), "machine");
   EXPECT_EQ(message.groups(0).task_managers(1).unix_address(), "unix:/run/data.socket");
   EXPECT_EQ(message.groups(0).task_managers(0).host_id(), "");  // Of no use alone.
-  ASSERT_EQ(message.groups(0).producers_size(), 2);
-  EXPECT_EQ(message.groups(0).producers(1).begin(), 10u);
-  EXPECT_EQ(message.groups(0).producers(1).end(), 20u);
+  EXPECT_EQ(message.groups(0).hash(), "");
+  EXPECT_EQ(message.groups(0).first_producer(), 0u);
+  ASSERT_EQ(message.groups(0).run_lengths_size(), 2);
+  EXPECT_EQ(message.groups(0).run_lengths(1), 10u);
+  ASSERT_EQ(message.groups(0).run_locations_size(), 2);
+  EXPECT_EQ(message.groups(0).run_locations(1), 1u);
+  EXPECT_EQ(message.groups(0).run_attempts_size(), 0);  // All are first ones.
   ASSERT_EQ(message.tasks_size(), 20);
   const proto::TaskDeployment& sink = message.tasks(19);
   EXPECT_EQ(control_messages::read(sink.attempt()),
@@ -86,17 +114,55 @@ TEST_F(DeploymentEncoderTest, EncodesWhatTaskManagersShareOnce) {
   const uint32_t count = 100;
   const auto commands = deployment(count * kPerTaskManager);
   ASSERT_EQ(commands.size(), count);
-  DeploymentEncoder encoder(information_, task_managers(count));
+  const DeploymentEncoder encoder = this->encoder(task_managers(count));
   std::string group;
   for (const auto& command : commands) {
-    proto::Envelope envelope;
-    ASSERT_TRUE(envelope.ParseFromString(encoder.encode(command)));
-    ASSERT_EQ(envelope.deploy_tasks().groups_size(), 1);
-    const std::string same = envelope.deploy_tasks().groups(0).SerializeAsString();
+    const auto message = decode(encoder.encode(command, false));
+    ASSERT_EQ(message.groups_size(), 1);
+    const std::string same = message.groups(0).SerializeAsString();
     if (group.empty()) group = same;
     EXPECT_EQ(same, group);
   }
-  EXPECT_EQ(encoder.groups_encoded(), 1u);
+  EXPECT_EQ(groups_->encodings(), 1u);
+}
+
+TEST_F(DeploymentEncoderTest, WhoKnowsTheJobAndTheGroupGetsTheirNames) {
+  auto commands = deployment(1'000, 1'000, Partitioning::kHash, true);
+  ASSERT_EQ(commands.size(), 1u);
+  ASSERT_TRUE(commands[0].groups.at(0).group->kept);
+  const DeploymentEncoder encoder = this->encoder(task_managers(1));
+  const auto first = decode(encoder.encode(commands[0], false));
+  EXPECT_FALSE(first.has_known_job());
+  proto::GateGroup blob = first.groups(0);
+  const std::string hash = blob.hash();
+  blob.clear_hash();
+  EXPECT_EQ(content_hash(blob.SerializeAsString()), hash);
+  ASSERT_NE(groups_->find(hash), nullptr);
+  EXPECT_EQ(*groups_->find(hash), blob.SerializeAsString());
+
+  commands[0].groups[0].known = true;
+  const auto next = decode(encoder.encode(commands[0], true));
+  EXPECT_FALSE(next.has_job());
+  EXPECT_EQ(next.known_job().low(), 1u);
+  proto::GateGroup name;
+  name.set_hash(hash);
+  EXPECT_EQ(next.groups(0).SerializeAsString(), name.SerializeAsString());
+  EXPECT_EQ(next.tasks_size(), first.tasks_size());
+}
+
+TEST_F(DeploymentEncoderTest, LargeGroupsAreLeftToBeFetchedWhileAnybodyHasThem) {
+  auto commands = deployment(1'000, 1'000, Partitioning::kHash, true);
+  const size_t bytes =
+      groups_->get(commands[0].groups[0].group, *table_of(task_managers(1))).bytes->size();
+  const auto sent = [&](uint64_t offload_min) {
+    return decode(encoder(task_managers(1), offload_min).encode(commands[0], false)).groups(0);
+  };
+  EXPECT_NE(sent(bytes + 1).run_lengths_size(), 0);
+  const proto::GateGroup left_out = sent(bytes);
+  EXPECT_EQ(left_out.run_lengths_size(), 0);
+  EXPECT_NE(groups_->find(left_out.hash()), nullptr);
+  commands.clear();
+  EXPECT_EQ(groups_->find(left_out.hash()), nullptr);
 }
 
 /// However the slots are spread, with the longest addresses that may be.
@@ -108,11 +174,12 @@ TEST_F(DeploymentEncoderTest, NoMessageOfALargeJobComesNearTheLimit) {
       info.host_id = info.data_host = std::string(255, 'h');
       info.unix_address = "unix:/" + std::string(100, 's');
     }
-    DeploymentEncoder encoder(information_, infos);
+    const DeploymentEncoder encoder = this->encoder(infos);
     const auto commands = deployment(kParallelism, per_task_manager);
     EXPECT_EQ(commands.size(), infos.size());
     for (size_t i = 0; i < commands.size(); i += commands.size() / 10 + 1) {
-      EXPECT_LT(encoder.encode(commands[i]).size(), kMessageBytesMax / 4) << per_task_manager;
+      EXPECT_LT(encoder.encode(commands[i], false).size(), kMessageBytesMax / 4)
+          << per_task_manager;
     }
   }
 }
@@ -122,14 +189,12 @@ TEST_F(DeploymentEncoderTest, WhatOneTaskManagerGetsIsSplitAndEachPartStandsAlon
   for (const Partitioning partitioning : {Partitioning::kHash, Partitioning::kForward}) {
     const auto commands = deployment(kParallelism, kParallelism, partitioning);
     EXPECT_GT(commands.size(), 1u);
-    DeploymentEncoder encoder(information_, task_managers(1));
+    const DeploymentEncoder encoder = this->encoder(task_managers(1));
     std::set<std::pair<uint32_t, uint32_t>> tasks;
     for (const auto& command : commands) {
-      const std::string bytes = encoder.encode(command);
+      const std::string bytes = encoder.encode(command, false);
       EXPECT_LT(bytes.size(), kMessageBytesMax / 8);
-      proto::Envelope envelope;
-      ASSERT_TRUE(envelope.ParseFromString(bytes));
-      const proto::DeployTasks& message = envelope.deploy_tasks();
+      const proto::DeployTasks message = decode(bytes);
       EXPECT_EQ(message.job().SerializeAsString(), *information_);
       for (const proto::TaskDeployment& task : message.tasks()) {
         const proto::AttemptProto& attempt = task.attempt();
@@ -138,8 +203,10 @@ TEST_F(DeploymentEncoderTest, WhatOneTaskManagerGetsIsSplitAndEachPartStandsAlon
         if (attempt.vertex() == 0) continue;
         ASSERT_LT(task.groups(0), static_cast<uint32_t>(message.groups_size()));
         const proto::GateGroup& group = message.groups(static_cast<int>(task.groups(0)));
-        ASSERT_LE(group.producers(0).begin(), attempt.subtask());
-        ASSERT_GT(group.producers(group.producers_size() - 1).end(), attempt.subtask());
+        ASSERT_LE(group.first_producer(), attempt.subtask());
+        const auto& runs = group.run_lengths();
+        ASSERT_GT(std::accumulate(runs.begin(), runs.end(), group.first_producer()),
+                  attempt.subtask());
       }
     }
     EXPECT_EQ(tasks.size(), 2 * kParallelism);

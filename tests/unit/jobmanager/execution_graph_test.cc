@@ -108,31 +108,66 @@ TEST(ExecutionGraphTest, ConsumersOfAnAllToAllEdgeShareOneDictionary) {
   ASSERT_EQ(messages.size(), 100u);
   for (const auto& message : messages) {
     ASSERT_EQ(message.groups.size(), 1u);
-    EXPECT_EQ(message.groups[0], messages[0].groups[0]);  // The very same object.
+    EXPECT_EQ(message.groups[0].group, messages[0].groups[0].group);  // The very same object.
   }
-  EXPECT_EQ(messages[0].groups[0]->producers.size(), 100u);
+  EXPECT_EQ(messages[0].groups[0].group->producers.size(), 100u);
 }
 
-/// Regions of one stage are deployed one by one; what they read is found once for all of them.
-TEST(ExecutionGraphTest, WhatEndedProducersMadeIsLocatedOnce) {
-  JobGraph job = two_vertices(4, 3);
-  job.edges[0].exchange = Exchange::kBlocking;
-  ExecutionGraph graph(std::move(job));
-  LocatedGroups located;
-  const auto group_of = [&](uint32_t consumer) {
-    const auto messages = build_deployment(graph, JobId{}, true, {consumer}, &located);
-    return messages.at(0).groups.at(0);
-  };
-  EXPECT_FALSE(group_of(4)->stored);
-  EXPECT_TRUE(located.empty());
-  for (uint32_t i = 0; i < 4; i++) {
+class LocatedGroupsTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kProducers = 8;
+
+  static JobGraph blocking_job() {
+    JobGraph job = two_vertices(kProducers, 3);
+    job.edges[0].exchange = Exchange::kBlocking;
+    return job;
+  }
+
+  job_commands::SentGroup deploy(uint32_t consumer, TaskManagerId to = TaskManagerId{1}) {
+    const uint32_t index = kProducers + consumer;
+    graph_.assign(index, AllocationId{1}, to, 0);
+    return build_deployment(graph_, JobId{}, true, {index}, &located_).at(0).groups.at(0);
+  }
+
+  void end_producer(uint32_t i) {
     for (const TaskState state :
          {TaskState::kScheduled, TaskState::kDeploying, TaskState::kInitializing,
           TaskState::kRunning, TaskState::kEndOfData})
-      graph.move(i, state);
+      graph_.move(i, state);
   }
-  EXPECT_TRUE(group_of(4)->stored);
-  EXPECT_EQ(group_of(4), group_of(6));  // The very same object.
+
+  ExecutionGraph graph_{blocking_job()};
+  LocatedGroups located_;
+};
+
+/// Regions of one stage are deployed one by one; what they read is found once for all of them, and
+/// told to each TaskManager once.
+TEST_F(LocatedGroupsTest, WhatEndedProducersMadeIsLocatedAndToldOnce) {
+  EXPECT_FALSE(deploy(0).group->stored);
+  EXPECT_EQ(located_.size(), 0u);
+  for (uint32_t i = 0; i < kProducers; i++) end_producer(i);
+  const auto first = deploy(0);
+  EXPECT_TRUE(first.group->stored);
+  EXPECT_FALSE(first.known);
+  EXPECT_EQ(deploy(2).group, first.group);  // The very same object.
+  EXPECT_TRUE(deploy(2).known);
+  EXPECT_FALSE(deploy(1, TaskManagerId{2}).known);
+  EXPECT_TRUE(deploy(1, TaskManagerId{2}).known);
+  located_.on_task_manager_lost(TaskManagerId{2});
+  EXPECT_FALSE(deploy(1, TaskManagerId{2}).known);
+  EXPECT_TRUE(deploy(0).known);
+}
+
+TEST_F(LocatedGroupsTest, AGroupIsReopenedOnceByTheFirstProducerThatRunsAgain) {
+  for (uint32_t i = 0; i < kProducers; i++) end_producer(i);
+  EXPECT_TRUE(graph_.take_reopened_groups().empty());
+  for (const uint32_t producer : {5, 6}) {
+    graph_.move(producer, TaskState::kFinished);
+    graph_.lose_output(producer);
+    graph_.reset(producer);
+  }
+  EXPECT_EQ(graph_.take_reopened_groups(), std::vector<uint32_t>{0});
+  EXPECT_TRUE(graph_.take_reopened_groups().empty());
 }
 
 TEST(ExecutionGraphTest, CountsAloneLeaveGaugesAsTheyAre) {

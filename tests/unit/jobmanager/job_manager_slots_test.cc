@@ -110,9 +110,8 @@ TEST_F(JobManagerSlotsTest, ARestartedJobIsToldWhereItsProducersAreNow) {
     ASSERT_EQ(again.groups(0).task_managers_size(), 2);
     EXPECT_EQ(again.groups(0).task_managers(1).task_manager(), 3u);
     EXPECT_EQ(again.groups(0).task_managers(1).port(), 4003u);
-    for (const proto::ProducerRange& range : again.groups(0).producers()) {
-      EXPECT_EQ(range.attempt(), 1u);
-    }
+    ASSERT_EQ(again.groups(0).run_attempts_size(), again.groups(0).run_lengths_size());
+    for (const uint32_t attempt : again.groups(0).run_attempts()) EXPECT_EQ(attempt, 1u);
   }
 }
 

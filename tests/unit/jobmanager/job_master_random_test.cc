@@ -72,6 +72,7 @@ class RandomCluster {
     std::map<AttemptId, TaskState> tasks;
     std::set<AttemptId> outputs;  // Of those that have ended.
     std::set<std::pair<DatasetId, AttemptId>> released;
+    std::set<std::shared_ptr<const job_commands::GateGroup>> told;
   };
 
   bool ended() const { return is_terminal(job_->state()); }
@@ -144,6 +145,11 @@ class RandomCluster {
     const JobCommand command = std::move(task_manager.to_it.front());
     task_manager.to_it.pop_front();
     if (const auto* deploy = std::get_if<job_commands::DeployTasks>(&command)) {
+      for (const auto& [group, known] : deploy->groups) {
+        const bool first = task_manager.told.insert(group).second;
+        if (group->kept && known == first) fail("a group is told twice, or never");
+        if (!group->kept && known) fail("a group that is not kept is not told");
+      }
       for (const auto& task : deploy->tasks) {
         check_inputs(*deploy, task);
         start_task(id, task_manager, task.attempt);
@@ -187,7 +193,7 @@ class RandomCluster {
     const Execution& consumer = graph.at(task.attempt.subtask);
     if (consumer.attempt != task.attempt.attempt || consumer.state == TaskState::kCanceling) return;
     for (const uint32_t g : task.groups) {
-      const job_commands::GateGroup& group = *deploy.groups[g];
+      const job_commands::GateGroup& group = *deploy.groups[g].group;
       const JobEdge& edge = graph.job_graph().edges[group.dataset.value];
       if (edge.exchange == Exchange::kPipelined) continue;
       for (const auto& range : group.producers) {

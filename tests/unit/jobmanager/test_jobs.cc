@@ -77,12 +77,13 @@ struct Shower {
       text += fmt::format(" {}@{}", to_string(task.attempt), task.slot);
       for (const uint32_t group : task.groups) text += fmt::format("<{}", group);
     }
-    for (const auto& group : c.groups) {
+    for (const auto& [group, known] : c.groups) {
       text += fmt::format(" | dataset={}", group->dataset.value);
       for (const auto& range : group->producers) {
         text += fmt::format(" [{}-{})#{}=tm{}", range.producers.begin, range.producers.end,
                             range.attempt, group->task_managers[range.location].value);
       }
+      if (known) text += " known";
     }
     if (c.check) text += " | check";
     return text;

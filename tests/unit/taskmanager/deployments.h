@@ -36,9 +36,9 @@ inline proto::Envelope deployment(TaskManagerId task_manager, const Address& dat
   location->set_task_manager(task_manager.value);
   location->set_host(data.host);
   location->set_port(data.port);
-  proto::ProducerRange* range = group->add_producers();
-  range->set_end(1);
-  range->set_attempt(attempt);
+  group->add_run_lengths(1);
+  group->add_run_locations(0);
+  group->add_run_attempts(attempt);
   for (uint32_t vertex : {0, 1}) {
     proto::TaskDeployment* task = deploy->add_tasks();
     to_proto(attempt_of(vertex, attempt), task->mutable_attempt());
