@@ -169,6 +169,8 @@ Result<TaskStateReport> read(const proto::TaskStateChanged& from) {
   for (const proto::Committable& committable : from.committables()) {
     report.committables.push_back({OperatorId{committable.operator_id()}, committable.payload()});
   }
+  for (const proto::StoredOutput& output : from.stored())
+    report.outputs.push_back({DatasetId{output.dataset()}, output.hash()});
   if (from.has_progress()) report.progress = read(from.progress());
   return report;
 }

@@ -48,7 +48,7 @@ std::string DeploymentEncoder::encode(const job_commands::DeployTasks& command,
   for (const job_commands::SentGroup& sent : command.groups) {
     const auto& group = encoded.emplace_back(groups_->get(sent.group, *task_managers_));
     const bool left_out =
-        sent.group->kept && (sent.known || group.bytes->size() >= offload_min_bytes_);
+        !group.hash.empty() && (sent.known || group.bytes->size() >= offload_min_bytes_);
     message.add(proto::DeployTasks::kGroupsFieldNumber,
                 left_out ? std::string_view() : std::string_view(*group.bytes), name_of(group));
   }

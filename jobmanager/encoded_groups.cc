@@ -52,6 +52,7 @@ EncodedGroups::Encoded EncodedGroups::get(const std::shared_ptr<const GateGroup>
   if (entries_.size() >= sweep_at_) sweep();
   encodings_++;
   Encoded encoded{std::make_shared<const std::string>(encode(*group, task_managers)), {}};
+  if (!remember_) return encoded;
   if (group->kept) {
     encoded.hash = content_hash(*encoded.bytes);
     by_hash_.emplace(encoded.hash, group.get());

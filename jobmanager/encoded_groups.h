@@ -25,6 +25,9 @@ class EncodedGroups {
     std::string hash;  // Of the bytes, 32 hex digits; empty for groups that are not kept.
   };
 
+  /// `remember`: false encodes a group each time, and nothing can be fetched.
+  explicit EncodedGroups(bool remember = true) : remember_(remember) {}
+
   /// All TaskManagers that the group names are in the table.
   Encoded get(const std::shared_ptr<const job_commands::GateGroup>&, const TaskManagerTable&);
   /// The bytes of a kept group that somebody still has; null otherwise.
@@ -43,6 +46,7 @@ class EncodedGroups {
 
   void sweep() REQUIRES(mutex_);
 
+  const bool remember_;
   mutable Mutex mutex_;
   std::map<const job_commands::GateGroup*, Entry> entries_ GUARDED_BY(mutex_);  // Only looked up.
   std::multimap<std::string, const job_commands::GateGroup*> by_hash_ GUARDED_BY(mutex_);

@@ -30,6 +30,7 @@ ExecutionGraph::ExecutionGraph(JobGraph graph, RegionCycles cycles)
   for (uint32_t r = 0; r < regions_.count(); r++)
     unended_.push_back(static_cast<uint32_t>(regions_.members(r).size()));
   state_counts_[static_cast<size_t>(TaskState::kCreated)] = task_count();
+  output_hashes_.resize(graph_.edges.size());
   inputs_.resize(graph_.vertices.size());
   outputs_.resize(graph_.vertices.size());
   first_group_of_edge_.push_back(0);
@@ -147,10 +148,23 @@ void ExecutionGraph::reset(uint32_t index) {
   }
   state_counts_[static_cast<size_t>(execution.state)]--;
   state_counts_[static_cast<size_t>(TaskState::kCreated)]++;
+  const SubtaskId subtask = subtask_at(index);
+  for (const DatasetId dataset : outputs_of(subtask.vertex)) {
+    const IndexRange held = groups_holding(dataset, subtask.index);
+    for (uint32_t g = held.begin; g < held.end; g++) groups_[g].released = false;
+  }
   Execution next;
   next.attempt = execution.attempt + 1;
   next.version = execution.version;
   execution = next;
+}
+
+bool ExecutionGraph::note_output(uint32_t index, DatasetId dataset, uint64_t hash) {
+  std::vector<uint64_t>& hashes = output_hashes_[dataset.value];
+  const JobEdge& edge = graph_.edges[dataset.value];
+  hashes.resize(graph_.vertices[edge.producer.value].parallelism);
+  const uint64_t before = std::exchange(hashes[subtask_at(index).index], hash);
+  return hash != 0 && before == hash;
 }
 
 void ExecutionGraph::lose_output(uint32_t index) {
@@ -209,7 +223,6 @@ void ExecutionGraph::update_groups(uint32_t index, bool ended) {
                   : groups_[g].unfinished < groups_[g].producers.size());
       if (groups_[g].unfinished == 0) reopened_groups_.push_back(g);
       groups_[g].unfinished += ended ? -1 : 1;
-      if (groups_[g].unfinished == 0) groups_[g].released = false;
       if (ended) {
         inputs_of_regions_.producer_ended(g, index);
       } else {

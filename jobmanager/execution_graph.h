@@ -103,6 +103,9 @@ class ExecutionGraph {
   /// Groups of blocking edges of which no consumer wants anything any more since the last call;
   /// some may have got one again.
   std::vector<uint32_t> take_read_groups() { return std::exchange(read_groups_, {}); }
+  /// The hash of what an attempt made of a blocking edge, when it has ended; 0 for one that is not
+  /// known. True when the attempt before it made the same.
+  bool note_output(uint32_t index, DatasetId dataset, uint64_t hash);
   void note_released(uint32_t group) { groups_[group].released = true; }
   /// Groups all of whose producers had ended, and one has not any more, since the last call.
   std::vector<uint32_t> take_reopened_groups() { return std::exchange(reopened_groups_, {}); }
@@ -145,6 +148,7 @@ class ExecutionGraph {
   std::vector<uint32_t> begun_;
   std::vector<uint32_t> read_groups_;
   std::vector<uint32_t> reopened_groups_;
+  std::vector<std::vector<uint64_t>> output_hashes_;  // By edge and producer; empty: none is known.
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.
   std::vector<Execution> executions_;

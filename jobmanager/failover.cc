@@ -75,7 +75,8 @@ class Planner {
     for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
       plan_.steps++;
       const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
-      if (graph_.begun(region) != 0) add(region);
+      // What has ended may have read the same; that is seen when it is made again.
+      if (graph_.begun(region) != 0 && graph_.unended(region) != 0) add(region);
     }
   }
 
@@ -113,6 +114,24 @@ FailoverPlan plan_failover(const ExecutionGraph& graph, const std::vector<Subtas
     planner.add(graph.regions().region_of(graph.index_of(subtask)));
   for (const uint32_t index : lost) planner.add_if_wanted(index);
   return planner.run();
+}
+
+std::vector<SubtaskId> misled_consumers(const ExecutionGraph& graph, DatasetId dataset,
+                                        uint32_t producer) {
+  std::vector<SubtaskId> misled;
+  const VertexId vertex = graph.job_graph().edges[dataset.value].producer;
+  const uint32_t own = graph.regions().region_of(graph.index_of({vertex, producer}));
+  const IndexRange groups = graph.groups_holding(dataset, producer);
+  for (uint32_t g = groups.begin; g < groups.end; g++) {
+    const ConsumerVertexGroup& consumers = graph.consumers_of_group(g);
+    if (graph.group(g).unread == consumers.consumers.size()) continue;
+    for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
+      const SubtaskId consumer{consumers.vertex, c};
+      const uint32_t region = graph.regions().region_of(graph.index_of(consumer));
+      if (region != own && graph.begun(region) != 0) misled.push_back(consumer);
+    }
+  }
+  return misled;
 }
 
 }  // namespace freshet

@@ -28,13 +28,18 @@ struct FailoverPlan {
 };
 
 /// Decides what a failure restarts: the regions of `failed` subtasks; of each of them those that
-/// made what it reads and is gone; and all that read what it made, as far as they have begun,
-/// because the next attempt may give something else. Besides, whoever made something that is gone
+/// made what it reads and is gone; and all that are reading what it made, because the next attempt
+/// may give something else. Those that have read all of it stay as they are until that is seen:
+/// see misled_consumers(). Besides, whoever made something that is gone
 /// (`Execution::output_lost`, `ConsumedPartitionGroup::released`) and is still wanted. Each group
 /// is visited once. See "Restart of a job" in DESIGN_NOTES.md.
 ///
 /// `lost`: executions whose output was lost with this failure.
 FailoverPlan plan_failover(const ExecutionGraph&, const std::vector<SubtaskId>& failed,
                            const std::vector<uint32_t>& lost);
+
+/// Subtasks of other regions that have read what a producer made of a blocking edge before the
+/// attempt of it that has ended now.
+std::vector<SubtaskId> misled_consumers(const ExecutionGraph&, DatasetId, uint32_t producer);
 
 }  // namespace freshet

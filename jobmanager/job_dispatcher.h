@@ -45,6 +45,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
     Duration slot_timeout;
     Configuration configuration;  // Of the JobManager; a job's own settings go before it.
     uint64_t offload_min_bytes = UINT64_MAX;  // Of what goes through the BlobServer.
+    bool share_groups = true;  // False, to show what that costs: each deployment is made anew.
   };
   class Outlet {
    public:
@@ -118,7 +119,8 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
   Random& random_;
   ResourceManager resources_;
   CleanUpLedger clean_ups_;
-  const std::shared_ptr<EncodedGroups> encoded_groups_ = std::make_shared<EncodedGroups>();
+  const std::shared_ptr<EncodedGroups> encoded_groups_ =
+      std::make_shared<EncodedGroups>(options_.share_groups);
   std::shared_ptr<const TaskManagerTable> task_managers_;  // Null: made when it is needed.
   std::vector<std::unique_ptr<JobRecord>> jobs_;
 };

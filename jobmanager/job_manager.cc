@@ -147,8 +147,9 @@ Result<Address> JobManager::Shell::start() {
   BlobServer::Options blobs;
   blobs.directory = options_.state_dir + "/blobs";
   blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);
-  jobs_ = std::make_shared<JobDispatcher>(JobDispatcher::Options{slot_timeout, c, offload_min},
-                                          *this, mailbox_, clock_, *random_);
+  jobs_ = std::make_shared<JobDispatcher>(
+      JobDispatcher::Options{slot_timeout, c, offload_min, options_.share_groups}, *this, mailbox_,
+      clock_, *random_);
   blobs_->look_first(
       [groups = jobs_->encoded_groups()](const std::string& hash) { return groups->find(hash); });
   clients_ = std::make_shared<ClientRequests>(ClientRequests::Options{server.epoch, submission},

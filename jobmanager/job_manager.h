@@ -33,6 +33,7 @@ class JobManager {
     /// How long a TaskManager whose connection has ended is waited for to be explained, by its own
     /// last words or by who started it.
     Duration explanation_patience{};
+    bool share_groups = true;  // See JobDispatcher.
   };
 
   JobManager(Options options, Transport& transport, Executor& main, Executor& io, Clock& clock,

@@ -163,7 +163,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
       }
       deployed_once_ = deployed_once_ || all_have_run();
       if (report.state == TaskState::kEndOfData) {
-        on_end_of_data(now, index, std::move(report.committables), commands);
+        on_end_of_data(now, index, std::move(report), commands);
       }
       break;
     }
@@ -353,9 +353,10 @@ void JobMaster::end(JobState state, JobCommands& commands) {
 
 // ---- End of the data, commit ----
 
-void JobMaster::on_end_of_data(TimePoint now, uint32_t index,
-                               std::vector<JobCommittable> committables, JobCommands& commands) {
-  if (!committables.empty()) committables_[index] = std::move(committables);
+void JobMaster::on_end_of_data(TimePoint now, uint32_t index, TaskStateReport report,
+                               JobCommands& commands) {
+  if (!report.committables.empty()) committables_[index] = std::move(report.committables);
+  note_outputs(now, index, report.outputs, commands);
   const uint32_t region = graph_.regions().region_of(index);
   if (state_ == JobState::kRunning && graph_.all_at_end_of_data()) {
     begin_commit(now, commands);
@@ -363,6 +364,7 @@ void JobMaster::on_end_of_data(TimePoint now, uint32_t index,
   }
   if (schedule_.frees_slots() && graph_.unended(region) == 0) finish_region(region, commands);
   start_regions(now, commands);
+  advance(now, commands);
 }
 
 void JobMaster::begin_commit(TimePoint now, JobCommands& commands) {

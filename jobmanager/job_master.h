@@ -33,6 +33,13 @@ struct JobSubmission {
   JobGraph graph;
 };
 
+/// Of what an attempt made of a blocking edge: equal for two attempts when their consumers get the
+/// same. 0: not known.
+struct OutputHash {
+  DatasetId dataset;
+  uint64_t hash = 0;
+};
+
 /// A state that a TaskManager reports of an attempt.
 struct TaskStateReport {
   AttemptId attempt;
@@ -40,6 +47,7 @@ struct TaskStateReport {
   Status cause;                              // Of kFailed.
   std::string operator_name;                 // Where user code failed, if it did.
   std::vector<JobCommittable> committables;  // Of kEndOfData.
+  std::vector<OutputHash> outputs;           // Of kEndOfData.
   std::optional<ExecutionProgress> progress;
 };
 
@@ -69,7 +77,8 @@ class JobMaster {
   struct Options {
     JobId id;
     JobSubmission submission;
-    Duration slot_timeout;  // From needing slots to having them; then the job fails.
+    Duration slot_timeout;     // From needing slots to having them; then the job fails.
+    bool share_groups = true;  // False: where producers are is found anew for each deployment.
   };
   static constexpr Duration kLossPatience = 1s;
 
@@ -193,7 +202,8 @@ class JobMaster {
   void restart(TimePoint now, JobCommands&);
   void end(JobState, JobCommands&);
 
-  void on_end_of_data(TimePoint now, uint32_t index, std::vector<JobCommittable>, JobCommands&);
+  void on_end_of_data(TimePoint now, uint32_t index, TaskStateReport, JobCommands&);
+  void note_outputs(TimePoint now, uint32_t index, const std::vector<OutputHash>&, JobCommands&);
   void begin_commit(TimePoint now, JobCommands&);
   void pursue_commit(TimePoint now, JobCommands&);
   void finish(JobCommands&);

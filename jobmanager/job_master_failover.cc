@@ -41,6 +41,28 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
   begin_restart(now, plan, decision.delay, commands);
 }
 
+/// What was read of an earlier attempt stays, unless this one made something else.
+void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<OutputHash>& outputs,
+                             JobCommands& commands) {
+  const SubtaskId subtask = graph_.subtask_at(index);
+  std::vector<SubtaskId> misled;
+  for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
+    if (!graph_.is_blocking(dataset)) continue;
+    const auto made = std::find_if(outputs.begin(), outputs.end(),
+                                   [&](const OutputHash& one) { return one.dataset == dataset; });
+    const bool same = graph_.note_output(index, dataset, made == outputs.end() ? 0 : made->hash);
+    if (same || graph_.at(index).attempt == 0) continue;
+    for (const SubtaskId consumer : misled_consumers(graph_, dataset, subtask.index))
+      misled.push_back(consumer);
+  }
+  if (misled.empty()) return;
+  LOG_WARN("output_differs", {{"job", id()},
+                              {"task", name_of(subtask)},
+                              {"attempt", graph_.at(index).attempt},
+                              {"consumers", misled.size()}});
+  begin_restart(now, plan_failover(graph_, misled, {}), Duration::zero(), commands);
+}
+
 void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
                               JobCommands& commands) {
   if (state_ != JobState::kRestarting) move(JobState::kRestarting);
@@ -124,6 +146,7 @@ void JobMaster::restart(TimePoint now, JobCommands& commands) {
   for (auto& [id, tasks] : deployed_)
     std::erase_if(tasks, [&, to = id](uint32_t i) { return graph_.at(i).task_manager != to; });
   for (const uint32_t region : regions) schedule_.stop_region(region, /*again=*/true);
+  release_partitions(commands);
   commands.push_back(slots_required());
   slot_deadline_ = now + options_.slot_timeout;
   start_regions(now, commands);

@@ -55,6 +55,7 @@ void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,
   const bool lacks_some = schedule_.slots().held_count() < schedule_.slots_needed();
   if (was_idle && lacks_some) commands.push_back(slots_required());
   for (const uint32_t group : graph_.take_reopened_groups()) located_.drop(group);
+  if (!options_.share_groups) located_.clear();
   for (auto& message : build_deployment(graph_, id(), !deployed_once_, executions, &located_)) {
     LOG_INFO("tasks_deployed", {{"job", id()},
                                 {"task_manager", message.to},
@@ -139,7 +140,9 @@ void add_release(const ExecutionGraph& graph, DatasetId dataset, uint32_t produc
 
 }  // namespace
 
+/// Not while it is decided that consumers run again, and they have not begun yet.
 void JobMaster::release_partitions(JobCommands& commands) {
+  if (pending_restart_) return;
   Releases releases;
   for (const uint32_t g : graph_.take_read_groups()) {
     const ConsumedPartitionGroup& group = graph_.group(g);

@@ -57,6 +57,26 @@ TEST_F(FailoverOfBlockingEdgeTest, WhatNobodyWantsIsNotMadeAgain) {
   EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, IsEmpty());
 }
 
+TEST_F(FailoverOfBlockingEdgeTest, WhatHasEndedStaysUntilSomethingElseIsMade) {
+  end(&graph_, 4, 5);
+  move_to(&graph_, 5, TaskState::kRunning);
+  for (const uint32_t producer : {1, 2}) graph_.lose_output(producer);
+  EXPECT_THAT(plan_failover(graph_, {}, {1, 2}).regions, ElementsAre(2, 5));
+  EXPECT_THAT(plan_failover(graph_, {{VertexId{1}, 1}}, {}).regions, ElementsAre(2, 5));
+  EXPECT_THAT(misled_consumers(graph_, DatasetId{0}, 1), ElementsAre(SubtaskId{VertexId{1}, 0}));
+  EXPECT_THAT(misled_consumers(graph_, DatasetId{0}, 3), IsEmpty());  // It has not ended.
+}
+
+TEST_F(FailoverOfBlockingEdgeTest, AnOutputIsTheSameOnlyIfBothAreKnown) {
+  const auto note = [&](uint64_t hash) { return graph_.note_output(1, DatasetId{0}, hash); };
+  EXPECT_FALSE(note(7));
+  EXPECT_TRUE(note(7));
+  EXPECT_FALSE(note(8));
+  EXPECT_FALSE(note(0));
+  EXPECT_FALSE(note(0));
+  EXPECT_FALSE(note(8));
+}
+
 TEST_F(FailoverOfBlockingEdgeTest, WhoHasNotBegunNeedsNoNewAttempt) {
   graph_.lose_output(1);
   EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, ElementsAre(1));
@@ -138,8 +158,8 @@ std::set<uint32_t> naive_plan(const RandomJob& job) {
     for (const auto& [producer, consumer] : pairs) {
       if (plan.contains(region(consumer)) && graph.at(producer).output_lost)
         plan.insert(region(producer));
-      if (plan.contains(region(producer)) && graph.begun(region(consumer)) != 0)
-        plan.insert(region(consumer));
+      const bool reads = graph.begun(region(consumer)) != 0 && graph.unended(region(consumer)) != 0;
+      if (plan.contains(region(producer)) && reads) plan.insert(region(consumer));
     }
   }
   return plan;

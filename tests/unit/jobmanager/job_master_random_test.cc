@@ -22,7 +22,9 @@ class RandomCluster {
     EXPECT_TRUE(configuration.set("restart-strategy.type", "fixed-delay").ok());
     EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.attempts", "1000000").ok());
     EXPECT_TRUE(configuration.set("restart-strategy.fixed-delay.delay", "50 ms").ok());
-    JobGraph graph = seed % 2 == 0 ? two_random_vertices() : regions_of(seed);
+    JobGraph graph = seed % 2 == 0   ? two_random_vertices()
+                     : seed % 8 == 1 ? stages()
+                                     : regions_of(seed);
     JobMaster::Options options{JobId{0, 1}, test_submission(std::move(graph)), 1h};
     job_ = std::make_unique<JobMaster>(
         std::move(options), std::move(make_restart_backoff(configuration, *random_)).value());
@@ -38,6 +40,17 @@ class RandomCluster {
     return graph;
   }
 
+  /// Of a batch job, each of which reads all of the one before.
+  JobGraph stages() {
+    in_stages_ = true;
+    JobGraph graph = RegionSketch({6, 6, 6})
+                         .blocking(0, 1, Partitioning::kHash)
+                         .blocking(1, 2, Partitioning::kHash)
+                         .graph;
+    graph.mode = RuntimeMode::kBatch;
+    return graph;
+  }
+
   /// Blocking and pipelined edges of all kinds; in half of the cases a batch job.
   JobGraph regions_of(uint64_t seed) {
     JobGraph graph = random_region_graph(seed);
@@ -50,22 +63,28 @@ class RandomCluster {
 
   /// False when a rule was broken; the failure is recorded.
   bool run() {
-    for (int i = 0; i < 300 && !ended() && healthy(); i++) step(/*faults=*/true);
+    const int steps =
+        in_stages_ || random_->one_in(3) ? 1000 : 300;  // Late faults meet what has ended.
+    for (int i = 0; i < steps && !ended() && healthy(); i++) step(/*faults=*/true);
     if (random_->one_in(8) && !ended()) cancel();
     while (task_managers_.size() < 8) add_task_manager();
     for (int i = 0; i < 20'000 && !ended() && healthy(); i++) step(/*faults=*/false);
     if (!healthy()) return false;
     if (!ended()) return fail("the job did not end after the faults had ended");
-    if (job_->state() == JobState::kFinished) return check_published();
+    if (job_->state() == JobState::kFinished) return check_published() && check_read();
     return job_->state() == JobState::kCanceled ? true
                                                 : fail("FAILED: " + job_->cause().to_string());
   }
 
   const std::string& broken() const { return broken_; }
   uint32_t restarts() const { return job_->restarts(); }
+  /// Inputs that were made again after they had been read.
+  uint32_t spared() const { return spared_; }
   JobState state() const { return job_->state(); }
 
  private:
+  static constexpr uint32_t kBadCommitsMax = 4;  // More in a row fail the job.
+
   struct TaskManager {
     std::deque<JobCommand> to_it;
     std::deque<std::function<JobCommands()>> from_it;
@@ -115,7 +134,7 @@ class RandomCluster {
       fail("the job waits for a time that has passed");
       return;
     }
-    if (faults && random_->one_in(60)) return lose_one();
+    if (faults && random_->one_in(in_stages_ ? 80 : 60)) return lose_one();
     if (faults && random_->one_in(30) && task_managers_.size() < 5) return add_task_manager();
     if (task_managers_.empty()) return add_task_manager();
     auto it =
@@ -168,7 +187,8 @@ class RandomCluster {
     } else if (const auto* release = std::get_if<job_commands::ReleasePartitions>(&command)) {
       drop_outputs(task_manager, *release);
     } else if (const auto* commit = std::get_if<job_commands::Commit>(&command)) {
-      const bool good = !random_->one_in(8);
+      const bool good = bad_commits_ == kBadCommitsMax || !random_->one_in(8);
+      bad_commits_ += !good;
       if (good) {
         for (const auto& committable : commit->committables) published_.insert(committable.payload);
       }
@@ -197,6 +217,8 @@ class RandomCluster {
       const JobEdge& edge = graph.job_graph().edges[group.dataset.value];
       if (edge.exchange == Exchange::kPipelined) continue;
       for (const auto& range : group.producers) {
+        for (uint32_t p = range.producers.begin; p < range.producers.end; p++)
+          read_[task.attempt].push_back({job_->id(), {edge.producer, p}, range.attempt});
         for (uint32_t p = range.producers.begin; p < range.producers.end; p++)
           check_input(task, group.dataset, {job_->id(), {edge.producer, p}, range.attempt},
                       group.task_managers[range.location]);
@@ -245,7 +267,7 @@ class RandomCluster {
     auto it = std::next(task_manager.tasks.begin(),
                         static_cast<long>(random_->below(task_manager.tasks.size())));
     const AttemptId attempt = it->first;
-    if (faults && random_->one_in(15)) {
+    if (faults && random_->one_in(in_stages_ ? 100 : 15)) {
       task_manager.tasks.erase(it);
       failed_.insert(attempt);
       return report(id, task_manager, attempt, TaskState::kFailed);
@@ -262,6 +284,10 @@ class RandomCluster {
     report.attempt = attempt;
     report.state = state;
     if (state == TaskState::kFailed) report.cause = user_error("threw");
+    if (state == TaskState::kEndOfData && !random_->one_in(10)) {
+      for (const DatasetId dataset : job_->graph().outputs_of(attempt.subtask.vertex))
+        report.outputs.push_back({dataset, content_of(attempt)});
+    }
     if (state == TaskState::kEndOfData && is_sink(attempt.subtask.vertex)) {
       report.committables.push_back({OperatorId{2}, to_string(attempt)});
     }
@@ -290,6 +316,29 @@ class RandomCluster {
     if (it != task_managers_.end()) it->second.to_it.push_back(command);
   }
 
+  /// What an attempt makes: mostly the same as every other one of its subtask.
+  uint64_t content_of(const AttemptId& attempt) {
+    const auto [it, added] = contents_.try_emplace(attempt, 1);
+    if (added && random_->one_in(4)) it->second = random_->next();
+    return it->second;
+  }
+
+  /// Whoever ended has read what its producers made at last, or the same.
+  bool check_read() {
+    const ExecutionGraph& graph = job_->graph();
+    for (const auto& [consumer, producers] : read_) {
+      if (graph.at(consumer.subtask).attempt != consumer.attempt) continue;
+      for (const AttemptId& producer : producers) {
+        const AttemptId last{job_->id(), producer.subtask, graph.at(producer.subtask).attempt};
+        if (content_of(last) != content_of(producer))
+          return fail(to_string(consumer) + " has read " + to_string(producer) + ", and " +
+                      to_string(last) + " made something else");
+        spared_ += last != producer;
+      }
+    }
+    return true;
+  }
+
   bool is_sink(VertexId vertex) const { return job_->graph().outputs_of(vertex).empty(); }
 
   bool check_published() {
@@ -310,21 +359,28 @@ class RandomCluster {
   std::map<TaskManagerId, TaskManager> task_managers_;
   std::set<std::string> published_;
   std::set<AttemptId> failed_;
+  std::map<AttemptId, std::vector<AttemptId>> read_;  // By consumer.
+  std::map<AttemptId, uint64_t> contents_;
+  uint32_t spared_ = 0;
+  uint32_t bad_commits_ = 0;
+  bool in_stages_ = false;  // What is lost are files rather than tasks.
   uint64_t next_task_manager_ = 1;
   TimePoint now_{};
   std::string broken_;
 };
 
 TEST(JobMasterRandomTest, KeepsItsInvariantsAndEndsWhateverHappens) {
-  uint64_t restarts = 0;
+  uint64_t restarts = 0, spared = 0;
   std::map<JobState, uint32_t> ends;
   for (uint64_t seed = 1; seed <= 3000; seed++) {
     RandomCluster cluster(seed);
     ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.broken();
     restarts += cluster.restarts();
+    spared += cluster.spared();
     ends[cluster.state()]++;
   }
   EXPECT_GT(restarts, 3000u);  // The faults were felt.
+  EXPECT_GT(spared, 10u);
   EXPECT_GT(ends[JobState::kFinished], 2000u);
   EXPECT_GT(ends[JobState::kCanceled], 20u);
 }

@@ -44,7 +44,8 @@ TEST_P(JobMasterTranscriptTest, SaysTheSameAsBefore) {
 INSTANTIATE_TEST_SUITE_P(Transcripts, JobMasterTranscriptTest,
                          testing::Values("crashes", "finishes", "task_manager_lost",
                                          "lost_while_committing", "commit_not_answered",
-                                         "batch_on_one_slot", "batch_output_lost"),
+                                         "batch_on_one_slot", "batch_output_lost",
+                                         "batch_output_made_again"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -164,7 +164,15 @@ JobCommands JobScript::task_state(std::istringstream& words, Status cause) {
   if (cause.ok()) {
     words >> text;
     report.state = parse_task_state(text);
-    while (words >> text) report.committables.push_back({OperatorId{2}, text});
+    while (words >> text) {
+      if (text.starts_with("made=")) {
+        const uint64_t hash = std::stoull(text.substr(5));
+        for (const DatasetId dataset : job_->graph().outputs_of(report.attempt.subtask.vertex))
+          report.outputs.push_back({dataset, hash});
+      } else {
+        report.committables.push_back({OperatorId{2}, text});
+      }
+    }
   } else {
     report.state = TaskState::kFailed;
     report.cause = Status(cause.code(), rest_of(words));

@@ -24,7 +24,7 @@ namespace freshet {
 ///
 /// `state 0/1#0@2` reports from TaskManager 2 instead of where the task is; `channels_lost 1/0#0@2`
 /// means channels from TaskManager 2 (otherwise from one that is gone). `channels_corrupt 1/0#0`:
-/// their bytes were wrong.
+/// their bytes were wrong. `END_OF_DATA made=7`: the hash of what it stored.
 class JobScript {
  public:
   explicit JobScript(JobGraph graph, const Configuration& configuration = deterministic());
