@@ -46,10 +46,12 @@ void GateGroupCache::fetch(const JobInformation& job, const std::string& hash, D
   const auto [it, first] = fetches_.try_emplace(key);
   it->second.waiting.push_back(std::move(done));
   if (!first) return;
+  fetch_count_++;
   it->second.blob =
       BlobFetch::start(options_.fetch, transport_, mailbox_, hash,
-                       [this, key, graph = job.graph](Result<std::string> bytes) {
+                       [this, key, graph = job.graph](const Result<std::string>& bytes) {
                          if (!bytes.ok()) return end_fetch(key, bytes.status());
+                         fetched_bytes_ += bytes->size();
                          end_fetch(key, parse_group(*bytes, *graph, options_.host_id));
                        });
 }

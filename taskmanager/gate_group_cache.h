@@ -42,6 +42,9 @@ class GateGroupCache {
   void forget(const JobId&);
 
   uint64_t bytes() const { return bytes_; }
+  /// Of all fetches so far.
+  uint64_t fetched_bytes() const { return fetched_bytes_; }
+  uint64_t fetches() const { return fetch_count_; }
 
  private:
   using Key = std::pair<JobId, std::string>;
@@ -64,6 +67,8 @@ class GateGroupCache {
   std::list<Key> uses_;  // The latest last.
   std::map<Key, Fetch> fetches_;
   uint64_t bytes_ = 0;
+  uint64_t fetched_bytes_ = 0;
+  uint64_t fetch_count_ = 0;
 };
 
 }  // namespace freshet

@@ -49,9 +49,6 @@ class TaskExecutor {
     Duration watchdog_timeout = 10s;  // Zero: no step lasts too long.
     bool channel_hash = false;        // Where the job does not say.
     ManagedMemory memory;
-    MetricLabels labels;  // Before those of a task.
-    Duration watchdog_timeout = 10s;                // Zero: no step lasts too long.
-    bool channel_hash = false;                      // Where the job does not say.
     uint64_t descriptor_cache_bytes = 64ull << 20;  // See GateGroupCache.
     MetricLabels labels;                            // Before those of a task.
   };

@@ -19,6 +19,9 @@ Result<uint64_t> peak_resident_bytes(pid_t pid);
 
 Result<uint64_t> thread_count(pid_t pid);
 
+/// Memory of the machine that programs may still take.
+Result<uint64_t> available_bytes();
+
 /// That it has used so far, of user and system together.
 Result<Duration> cpu_time(pid_t pid);
 
