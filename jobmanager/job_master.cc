@@ -14,7 +14,7 @@ namespace freshet {
 JobMaster::JobMaster(Options options, std::unique_ptr<RestartBackoff> backoff)
     : options_(std::move(options)),
       backoff_(std::move(backoff)),
-      graph_(options_.submission.graph),
+      graph_(options_.submission.graph, options_.cycles),
       schedule_(graph_) {}
 
 JobCommands JobMaster::start(TimePoint now) {

@@ -79,6 +79,7 @@ class JobMaster {
     JobSubmission submission;
     Duration slot_timeout;     // From needing slots to having them; then the job fails.
     bool share_groups = true;  // False: where producers are is found anew for each deployment.
+    RegionCycles cycles = RegionCycles::kMerged;  // kLeft: for tests.
   };
   static constexpr Duration kLossPatience = 1s;
 
@@ -158,6 +159,8 @@ class JobMaster {
   /// `sink (2/4)`
   std::string name_of(SubtaskId) const;
   std::string describe_slots() const;
+  std::optional<std::pair<SubtaskId, SubtaskId>> missing_input(uint32_t region) const;
+  std::string describe_cycle() const;
 
   bool accepts_tasks() const;
   job_commands::RequireSlots slots_required() const;

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <utility>
+
 #include "jobmanager/job_master.h"
 #include "network/transport.h"
 
@@ -26,6 +29,50 @@ std::string JobMaster::waiting_for() const {
   }
   if (state_ == JobState::kRestarting) return "the delay before its restart";
   if (state_ == JobState::kCommitting && commits_.outstanding() == 0) return "a TaskManager";
+  const bool begins = state_ == JobState::kCreated || state_ == JobState::kRunning;
+  if (begins && graph_.live_count() == 0) return describe_cycle();
+  return "";
+}
+
+/// A subtask of the region, and one of another region whose data it lacks.
+std::optional<std::pair<SubtaskId, SubtaskId>> JobMaster::missing_input(uint32_t region) const {
+  const PipelinedRegions& regions = graph_.regions();
+  for (const uint32_t member : regions.members(region)) {
+    const SubtaskId subtask = graph_.subtask_at(member);
+    for (const DatasetId dataset : graph_.inputs_of(subtask.vertex)) {
+      const auto& group = graph_.group(graph_.group_read_by(dataset, subtask.index));
+      if (!graph_.is_blocking(dataset) || group.unfinished == 0) continue;
+      const VertexId vertex = graph_.job_graph().edges[dataset.value].producer;
+      for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+        const uint32_t index = graph_.index_of({vertex, p});
+        const TaskState state = graph_.at(index).state;
+        const bool ended = state == TaskState::kEndOfData || state == TaskState::kFinished;
+        if (!ended && regions.region_of(index) != region)
+          return std::pair(subtask, graph_.subtask_at(index));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Regions that wait for each other; empty when there are none.
+std::string JobMaster::describe_cycle() const {
+  uint32_t region = 0;
+  while (region < graph_.regions().count() && graph_.unended(region) == 0) region++;
+  std::map<uint32_t, size_t> step_of_region;
+  std::vector<std::string> steps;
+  while (region < graph_.regions().count()) {
+    const auto [known, added] = step_of_region.try_emplace(region, steps.size());
+    if (!added) {
+      steps.erase(steps.begin(), steps.begin() + static_cast<long>(known->second));
+      return fmt::format("what waits for itself: {}", fmt::join(steps, "; "));
+    }
+    const auto missing = missing_input(region);
+    if (!missing) return "";
+    steps.push_back(
+        fmt::format("{} for all that {} makes", name_of(missing->first), name_of(missing->second)));
+    region = graph_.regions().region_of(graph_.index_of(missing->second));
+  }
   return "";
 }
 

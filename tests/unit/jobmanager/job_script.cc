@@ -28,10 +28,11 @@ void append(JobCommands& to, JobCommands from) {
 
 }  // namespace
 
-JobScript::JobScript(JobGraph graph, const Configuration& configuration) {
+JobScript::JobScript(JobGraph graph, const Configuration& configuration, RegionCycles cycles) {
   auto backoff = make_restart_backoff(configuration, *random_);
   EXPECT_TRUE(backoff.ok());
   JobMaster::Options options{JobId{0, 1}, test_submission(std::move(graph)), 10s};
+  options.cycles = cycles;
   job_ = std::make_unique<JobMaster>(std::move(options), std::move(backoff).value());
 }
 

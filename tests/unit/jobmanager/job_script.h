@@ -27,7 +27,8 @@ namespace freshet {
 /// their bytes were wrong. `END_OF_DATA made=7`: the hash of what it stored.
 class JobScript {
  public:
-  explicit JobScript(JobGraph graph, const Configuration& configuration = deterministic());
+  explicit JobScript(JobGraph graph, const Configuration& configuration = deterministic(),
+                     RegionCycles = RegionCycles::kMerged);
 
   /// Exponential delay without jitter.
   static Configuration deterministic();
