@@ -94,9 +94,9 @@ Status ClusterControl::take_over(const std::string& prepared) {
   if (const Status marked = files_.create_new_directory(mark); !marked.ok()) {
     if (marked.code() != StatusCode::kAlreadyExists) return marked;
     return already_exists(
-        fmt::format("another start of a cluster called '{0}' clears away what a crash left; if "
-                    "there is none, clean up with 'freshet cluster stop --name {0}'",
-                    directory_.name()));
+        fmt::format("another start of a cluster called '{}' clears away what a crash left; if "
+                    "there is none, clean up with 'freshet cluster stop{}'",
+                    directory_.name(), options_for(directory_, "--name")));
   }
   if (Status dead = check_dead(); !dead.ok()) {
     RETURN_IF_ERROR(files_.remove_empty_directory(mark));
@@ -114,9 +114,9 @@ Status ClusterControl::check_dead() {
   const auto old = status();
   if (!old.ok() || !any_alive(*old)) return Status();
   return already_exists(
-      fmt::format("a cluster called '{0}' is running already (supervisor {1}); stop it with "
-                  "'freshet cluster stop --name {0}', or start another one with --name",
-                  directory_.name(), old->supervisor.pid));
+      fmt::format("a cluster called '{}' is running already (supervisor {}); stop it with "
+                  "'freshet cluster stop{}', or start another one with --name",
+                  directory_.name(), old->supervisor.pid, options_for(directory_, "--name")));
 }
 
 Result<ClusterState> ClusterControl::wait_until_ready(const StartOptions& options,
@@ -208,10 +208,9 @@ Result<ClusterState> ClusterControl::status() {
 Result<ClusterState> ClusterControl::running_state() {
   ASSIGN_OR_RETURN(ClusterState state, status());
   if (processes_.alive(state.supervisor)) return state;
-  return failed_precondition(
-      fmt::format("the supervisor of cluster '{0}' has ended; clean up with 'freshet cluster stop "
-                  "--name {0}'",
-                  directory_.name()));
+  return failed_precondition(fmt::format(
+      "the supervisor of cluster '{}' has ended; clean up with 'freshet cluster stop{}'",
+      directory_.name(), options_for(directory_, "--name")));
 }
 
 // Of several who wish at once, each makes another directory.

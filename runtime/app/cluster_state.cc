@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <sstream>
 
 #include "runtime/base/process_environment.h"
@@ -64,6 +65,17 @@ Status parse_process(const std::string& line, ClusterState& state) {
   return Status();
 }
 
+/// As a shell reads it back.
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) || std::strchr("/._-+:@%=,", c) != nullptr;
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
 
 Result<ClusterDirectory> ClusterDirectory::of(const std::string& base, const std::string& name) {
@@ -89,6 +101,15 @@ Result<std::string> default_state_directory() {
   }
   return failed_precondition(
       "no place for the files of clusters: set HOME or FRESHET_STATE_DIR, or give --state-dir");
+}
+
+std::string options_for(const ClusterDirectory& cluster, std::string_view name_option) {
+  std::string options;
+  if (cluster.name() != "default") options = fmt::format(" {} {}", name_option, cluster.name());
+  const auto usual = default_state_directory();
+  if (!usual.ok() || *usual != cluster.base())
+    options += " --state-dir " + shell_word(cluster.base());
+  return options;
 }
 
 const ClusterProcess* ClusterState::find(std::string_view name) const {

@@ -52,6 +52,10 @@ std::string task_manager_name(size_t number);
 /// `$FRESHET_STATE_DIR`, else `$XDG_STATE_HOME/freshet`, else `~/.local/state/freshet`.
 Result<std::string> default_state_directory();
 
+/// ` <name_option> NAME --state-dir DIR`, to show in a command that is about this cluster; without
+/// what commands take by themselves.
+std::string options_for(const ClusterDirectory&, std::string_view name_option);
+
 struct ClusterProcess {
   std::string name;
   ProcessIdentity process;  // Of the last start.

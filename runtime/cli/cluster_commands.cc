@@ -34,14 +34,6 @@ struct ClusterOptions {
   SettingsOptions settings;
 };
 
-std::string name_option(const ClusterDirectory& directory) {
-  return directory.name() == "default" ? "" : " --name " + directory.name();
-}
-
-std::string cluster_option(const ClusterDirectory& directory) {
-  return directory.name() == "default" ? "" : " --cluster " + directory.name();
-}
-
 /// Nothing while it has none.
 std::optional<PortFile> ports_of(const ClusterProcess& process, const ClusterDirectory& directory) {
   if (!process.running) return std::nullopt;
@@ -181,8 +173,8 @@ Status start_cluster(const ClusterOptions& given) {
   fmt::print(
       "\nWhat jobs print goes to the .out files beside the logs of the TaskManagers.\n"
       "Next:\n  freshet run MODULE -p {}{} -- ARGS\n  freshet list{}\n  freshet cluster stop{}\n",
-      static_cast<uint64_t>(task_managers) * slots, cluster_option(directory),
-      cluster_option(directory), name_option(directory));
+      static_cast<uint64_t>(task_managers) * slots, options_for(directory, "--cluster"),
+      options_for(directory, "--cluster"), options_for(directory, "--name"));
   return Status();
 }
 
@@ -205,7 +197,7 @@ Result<int> show_cluster(const ClusterOptions& options) {
   if (!tools.processes->alive(state.supervisor)) {
     ended =
         unavailable(fmt::format("its supervisor has ended; clean up with 'freshet cluster stop{}'",
-                                name_option(directory)));
+                                options_for(directory, "--name")));
   }
   if (options.answer.json()) {
     Json json = cluster_json(state, directory, ended.ok());

@@ -60,8 +60,8 @@ Result<Address> ClusterSelection::address() const {
   }
   if (!cluster.empty() || state.status().code() != StatusCode::kNotFound) {
     return state.status().code() == StatusCode::kNotFound
-               ? not_found(fmt::format("{}; start it with 'freshet cluster start --name {}'",
-                                       state.status().message(), cluster))
+               ? not_found(fmt::format("{}; start it with 'freshet cluster start{}'",
+                                       state.status().message(), options_for(directory, "--name")))
                : state.status();
   }
   ASSIGN_OR_RETURN(const int64_t port, Configuration().integer(config::kRpcPort));

@@ -37,6 +37,9 @@ TEST(ClusterCommandTest, StartsShowsAndStopsACluster) {
       EXPECT_THAT(output, HasSubstr(one.name + ".log"));
     }
   }
+  const std::string here = " --state-dir " + cluster.state_directory() + "\n";
+  EXPECT_THAT(cluster.started().output, HasSubstr("  freshet list --cluster test" + here));
+  EXPECT_THAT(cluster.started().output, HasSubstr("  freshet cluster stop --name test" + here));
   EXPECT_EQ(cluster.stop().exit_code, 0);
   const auto processes = make_system_process_host();
   EXPECT_FALSE(processes->alive(state.supervisor));

@@ -55,6 +55,18 @@ TEST(ClusterStateTest, SaysThatThereIsNoSuchCluster) {
   EXPECT_NE(read.status().message().find("'nobody'"), std::string::npos);
 }
 
+TEST(ClusterDirectoryTest, IsNamedByOptionsWhereItIsNotTheUsualOne) {
+  const auto usual = default_state_directory();
+  ASSERT_TRUE(usual.ok());
+  const auto options = [](const std::string& base, const std::string& name) {
+    return options_for(*ClusterDirectory::of(base, name), "--cluster");
+  };
+  EXPECT_EQ(options(*usual, "default"), "");
+  EXPECT_EQ(options(*usual, "two"), " --cluster two");
+  EXPECT_EQ(options("/state", "default"), " --state-dir /state");
+  EXPECT_EQ(options("/my state's", "two"), " --cluster two --state-dir '/my state'\\''s'");
+}
+
 TEST(ClusterDirectoryTest, RefusesNamesThatAreNoFileNames) {
   for (const std::string name : {"", ".", "..", ".hidden", "a/b", "a b", "a\nb"}) {
     EXPECT_EQ(ClusterDirectory::of("/state", name).status().code(), StatusCode::kInvalidArgument)
