@@ -38,8 +38,10 @@ Status check_registered(const ClusterState& state, const std::string& secret, co
   options.secret = secret;
   options.connect_timeout = 1s;
   options.request_timeout = 1s;
-  ASSIGN_OR_RETURN(const auto client, ControlClient::connect(options, *transport, clock));
-  ASSIGN_OR_RETURN(const auto registered, client->task_managers());
+  const auto client = ControlClient::connect(options, *transport, clock);
+  // kFailedPrecondition is kept for who has not registered.
+  if (!client.ok()) return unavailable(client.status().message());
+  ASSIGN_OR_RETURN(const auto registered, (*client)->task_managers());
   for (const ClusterProcess& one : state.processes) {
     const auto has_name = [&](const TaskManagerReport& task_manager) {
       return task_manager.name == one.name;

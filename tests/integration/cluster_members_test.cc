@@ -45,6 +45,20 @@ TEST_F(ClusterMembersTest, AJobGetsTheSlotsThatWereAdded) {
   EXPECT_EQ(cluster_.state().processes.size(), 5u);
 }
 
+TEST(ClusterMembersOfASecretTest, NobodyIsAddedByWhoDoesNotKnowIt) {
+  TestCluster cluster(
+      {.task_managers = 1, .arguments = {"-D", "rest.port=0", "-D", "security.secret=rain"}});
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  std::vector<std::string> add = {"cluster",      "add",         "--name",
+                                  cluster.name(), "--state-dir", cluster.state_directory()};
+  const Outcome refused = run_freshet(add);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("nothing was added: security.secret differs"));
+  EXPECT_EQ(cluster.state().processes.size(), 2u);
+  add.insert(add.end(), {"-D", "security.secret=rain"});
+  EXPECT_EQ(run_freshet(add).output, "Cluster 'test' has taskmanager-2 now.\n");
+}
+
 TEST_F(ClusterMembersTest, TwoWhoAddAtOnceGetOneEach) {
   FreshetProcess first(command("add"));
   FreshetProcess second(command("add"));
