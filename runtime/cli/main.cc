@@ -58,9 +58,14 @@ std::vector<const CLI::App*> visible_commands(const CLI::App& of) {
   return of.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
 }
 
-std::string no_command(const CLI::App& of, const std::string& word) {
+std::vector<std::string> names_of_commands(const CLI::App& of) {
   std::vector<std::string> names;
   for (const CLI::App* one : visible_commands(of)) names.push_back(one->get_name());
+  return names;
+}
+
+std::string no_command(const CLI::App& of, const std::string& word) {
+  const std::vector<std::string> names = names_of_commands(of);
   if (const auto nearest = nearest_name(word, {names.begin(), names.end()}))
     return fmt::format("there is no command '{}'; did you mean '{}'?", word, *nearest);
   return fmt::format("there is no command '{}'; there are {}", word, fmt::join(names, ", "));
@@ -82,27 +87,48 @@ std::optional<std::string> unknown_command(const CLI::App& parser,
   return std::nullopt;
 }
 
-/// What was meant by the first option that the command does not know; empty when nothing is near.
-std::string meant_option(const CLI::App& parser) {
+/// The one that the command line names, as far as it does.
+const CLI::App& deepest_command(const CLI::App& parser) {
   const CLI::App* at = &parser;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+/// What was meant by the first option that the command does not know; empty when nothing is near.
+std::string meant_option(const CLI::App& parser) {
+  const CLI::App& at = deepest_command(parser);
   std::vector<std::string> names;
-  for (const CLI::Option* option : at->get_options()) {
+  for (const CLI::Option* option : at.get_options()) {
     if (option->get_group().empty()) continue;
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   for (const std::string& word : parser.remaining(true)) {
     if (!word.starts_with("--")) continue;
     const auto nearest = nearest_name(word.substr(0, word.find('=')), {names.begin(), names.end()});
-    if (nearest) return fmt::format("; did you mean '{}'?", *nearest);
+    if (!nearest) continue;
+    if (word.substr(0, word.find('=')) == *nearest)
+      return fmt::format("; options of '{0}' go behind '{0}'", at.get_name());
+    return fmt::format("; did you mean '{}'?", *nearest);
   }
   return "";
+}
+
+/// Of a command line that ends before it names what to do.
+std::string missing_command(const CLI::App& of, const std::vector<std::string>& extras) {
+  const std::string before =
+      extras.empty() ? "" : fmt::format("not expected: {}; ", fmt::join(extras, " "));
+  return fmt::format("{}a command is missing; there are {}", before,
+                     fmt::join(names_of_commands(of), ", "));
 }
 
 std::string explain(const CLI::App& parser, const CLI::ParseError& error,
                     const std::vector<std::string>& arguments, const Invocation& invocation) {
   if (auto unknown = unknown_command(parser, arguments)) return *std::move(unknown);
-  const bool extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const bool extras = code == CLI::ExitCodes::ExtrasError;
+  const CLI::App& deepest = deepest_command(parser);
+  if (code == CLI::ExitCodes::RequiredError && !visible_commands(deepest).empty())
+    return missing_command(deepest, parser.remaining(true));
   if (!extras) return error.what();
   std::string message = fmt::format("not expected: {}{}", fmt::join(parser.remaining(true), " "),
                                     meant_option(parser));
