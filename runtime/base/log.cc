@@ -5,9 +5,11 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -106,8 +108,12 @@ void install(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel minimum,
   to.limits.clear();
 }
 
+/// A terminal may obey them.
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
 bool needs_quotes(std::string_view value) {
-  return value.empty() || value.find_first_of(" \n\"") != value.npos;
+  return value.empty() || std::any_of(value.begin(), value.end(),
+                                      [](char c) { return c == ' ' || c == '"' || is_control(c); });
 }
 
 std::string line_of(std::string_view event, std::initializer_list<LogField> fields) {
@@ -126,6 +132,8 @@ std::string line_of(std::string_view event, std::initializer_list<LogField> fiel
         line += '\'';
       else if (c == '\n')
         line += "\\n";
+      else if (is_control(c))
+        fmt::format_to(std::back_inserter(line), "\\x{:02x}", static_cast<unsigned char>(c));
       else
         line += c;
     }

@@ -6,12 +6,13 @@
 
 #include "runtime/app/security.h"
 #include "runtime/base/process_environment.h"
+#include "runtime/cli/terminal_text.h"
 
 namespace freshet::cli {
 
 int report(const Status& status) {
   if (status.ok()) return kExitOk;
-  fmt::print(stderr, "freshet: {}\n", status.message());
+  fmt::print(stderr, "freshet: {}\n", terminal_text(status.message()));
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "runtime/cli/answer.h"
+#include "runtime/cli/terminal_text.h"
 
 namespace freshet::cli {
 
@@ -110,7 +111,7 @@ std::string job_list_text(const std::vector<JobReport>& jobs) {
                         fmt::format("{}/{}", job.tasks_running + job.tasks_finished, job.tasks),
                         job.restarts, job.source_records, job.name);
     if (!job.waiting_for.empty()) text += fmt::format("    waits for {}\n", job.waiting_for);
-    if (!job.cause.ok()) text += fmt::format("    {}\n", job.cause.message());
+    if (!job.cause.ok()) text += fmt::format("    {}\n", terminal_text(job.cause.message()));
   }
   return text;
 }
@@ -121,8 +122,8 @@ std::string task_list_text(const JobDetails& details, const TaskManagerNames& na
   for (const auto subtasks : by_vertex(details.tasks)) {
     const VertexSum sum = sum_of(subtasks);
     const uint32_t vertex = subtasks.front().attempt.subtask.vertex.value;
-    text += task_line(fmt::format("{}: {}", vertex, subtasks.front().name), "", "", sum.records_in,
-                      sum.records_out, fmt::format("{} %", sum.busy_percent),
+    text += task_line(fmt::format("{}: {}", vertex, terminal_line(subtasks.front().name)), "", "",
+                      sum.records_in, sum.records_out, fmt::format("{} %", sum.busy_percent),
                       fmt::format("{} %", sum.back_pressured_percent), "");
     for (const TaskReport& task : subtasks) {
       text += task_line(fmt::format("  {}", to_string(task.attempt.subtask)), to_string(task.state),

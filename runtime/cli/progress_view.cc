@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/cli/terminal_text.h"
+
 namespace freshet::cli {
 
 namespace {
@@ -73,7 +75,7 @@ void ProgressView::update(TimePoint now, const JobReport& job) {
 
 void ProgressView::note(const std::string& line) {
   clear_line();
-  screen_.write(line + "\n");
+  screen_.write(terminal_text(line) + "\n");
 }
 
 void ProgressView::finish(TimePoint now, const JobReport& job) {

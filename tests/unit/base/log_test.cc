@@ -20,7 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(LogTest, WritesEventThenFieldsAndQuotesSpaces) {
+TEST(LogTest, WritesEventThenFieldsAndQuotesWhatIsNoWord) {
   std::vector<std::string> lines;
   log_to_sink(
       [](void* to, LogLevel, std::string_view line) {
@@ -29,9 +29,11 @@ TEST(LogTest, WritesEventThenFieldsAndQuotesSpaces) {
       &lines);
   LOG_INFO("task_failed", {{"attempt", AttemptId{JobId{}, SubtaskId{VertexId{1}, 2}, 0}},
                            {"cause", user_error("it \"broke\"\nbadly")}});
+  LOG_INFO("odd", {{"word", "\x1b[31mred\r\x7f\xc3\xa9"}, {"bell", "\a"}});
   log_to_sink(nullptr, nullptr);
-  ASSERT_EQ(lines.size(), 1u);
+  ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], "task_failed attempt=1/2#0 cause=\"user_error: it 'broke'\\nbadly\"");
+  EXPECT_EQ(lines[1], "odd word=\"\\x1b[31mred\\x0d\\x7f\xc3\xa9\" bell=\"\\x07\"");
 }
 
 TEST(LineLimitTest, LeavesOutWhatIsTooMuchAndSaysHowMuchItWas) {

@@ -41,6 +41,13 @@ JobDetails some_job() {
   return details;
 }
 
+JobDetails job_that_would_paint() {
+  JobDetails details = some_job();
+  details.job.cause = user_error("\x1b[31mred");
+  for (TaskReport& task : details.tasks) task.name = "two\nlines";
+  return details;
+}
+
 const TaskManagerNames kNames = {{TaskManagerId{7}, "taskmanager-1"}};
 
 TEST(JobListViewTest, ShowsAJobAndWhatItLastFailedOf) {
@@ -50,6 +57,11 @@ TEST(JobListViewTest, ShowsAJobAndWhatItLastFailedOf) {
             "00000000000000010000000000000002  RUNNING           3/3         1               0  "
             "count\n"
             "    taskmanager-2 went away\n");
+}
+
+TEST(JobListViewTest, ObeysNothingThatNamesAndCausesHold) {
+  EXPECT_THAT(job_list_text({job_that_would_paint().job}), HasSubstr("    \\x1b[31mred\n"));
+  EXPECT_THAT(task_list_text(job_that_would_paint(), kNames), HasSubstr("    0: two\\x0alines  "));
 }
 
 TEST(JobListViewTest, ShowsVerticesWithTheirSubtasksAndTheLargestShares) {

@@ -131,14 +131,14 @@ TEST_F(ProgressViewTest, PutsNotesAboveTheLineAndClearsItAtTheEnd) {
   FakeScreen screen(100);
   ProgressView view(screen, at(0s));
   view.update(at(1s), read(1000));
-  view.note("Cancelling.");
+  view.note("Cancelling.\x1b[K");
   view.update(at(2s), read(1000));
   ASSERT_EQ(screen.rows().size(), 2u);
-  EXPECT_EQ(screen.rows()[0], "Cancelling.");
+  EXPECT_EQ(screen.rows()[0], "Cancelling.\\x1b[K");
   job_.state = JobState::kFinished;
   job_.restarts = 1;
   view.finish(at(2s), read(2000));
-  EXPECT_EQ(screen.rows(), (Rows{"Cancelling.",
+  EXPECT_EQ(screen.rows(), (Rows{"Cancelling.\\x1b[K",
                                  "Job wordcount FINISHED after 2.00 s, 2,000 records read "
                                  "(1,000 records/s), 1 restart"}));
 }
