@@ -127,17 +127,12 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
 
 Result<Address> JobManager::Shell::start() {
   const Configuration& c = options_.configuration;
+  RETURN_IF_ERROR(check(c));
   ASSIGN_OR_RETURN(heartbeat_interval_, c.duration(config::kHeartbeatInterval));
   ASSIGN_OR_RETURN(heartbeat_timeout_, c.duration(config::kHeartbeatTimeout));
   ASSIGN_OR_RETURN(const Duration slot_timeout, c.duration(config::kSlotTimeout));
   ASSIGN_OR_RETURN(const bool submission, c.boolean(config::kSubmission));
   ASSIGN_OR_RETURN(const uint64_t offload_min, c.bytes(config::kOffloadMin));
-  RETURN_IF_ERROR(make_restart_backoff(c, *random_).status());
-  if (heartbeat_interval_ <= Duration::zero() || heartbeat_timeout_ <= heartbeat_interval_) {
-    return invalid_argument(fmt::format("{} must be longer than {}, and both more than 0",
-                                        config::kHeartbeatTimeout.name,
-                                        config::kHeartbeatInterval.name));
-  }
   ControlServer::Options server;
   server.bind = options_.bind;
   server.secret = c.text(config::kSecret);
@@ -438,6 +433,18 @@ void JobManager::Shell::check_heartbeats() {
 }
 
 // ---- JobManager ----
+
+Status JobManager::check(const Configuration& configuration) {
+  ASSIGN_OR_RETURN(const Duration interval, configuration.duration(config::kHeartbeatInterval));
+  ASSIGN_OR_RETURN(const Duration timeout, configuration.duration(config::kHeartbeatTimeout));
+  if (interval <= Duration::zero() || timeout <= interval) {
+    return invalid_argument(fmt::format(
+        "{}: '{}' must be longer than {}, which is '{}', and both more than 0",
+        config::kHeartbeatTimeout.name, configuration.text(config::kHeartbeatTimeout),
+        config::kHeartbeatInterval.name, configuration.text(config::kHeartbeatInterval)));
+  }
+  return make_restart_backoff(configuration, *make_seeded_random(0)).status();
+}
 
 JobManager::JobManager(Options options, Transport& transport, Executor& main, Executor& io,
                        Clock& clock, Random& random, FileSystem& files, Faults& faults)

@@ -36,6 +36,9 @@ class JobManager {
     bool share_groups = true;  // See JobDispatcher.
   };
 
+  /// Refuses settings that make no sense, alone or together. start() does it, too.
+  static Status check(const Configuration&);
+
   JobManager(Options options, Transport& transport, Executor& main, Executor& io, Clock& clock,
              Random& random, FileSystem& files, Faults& faults);
   /// Only after stop().

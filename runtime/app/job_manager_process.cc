@@ -1,5 +1,6 @@
 #include "runtime/app/job_manager_process.h"
 
+#include "jobmanager/job_manager.h"
 #include "network/asio_transport.h"
 #include "runtime/app/fault_gate.h"
 #include "runtime/app/metrics_endpoint.h"
@@ -23,7 +24,12 @@ Status JobManagerProcess::check(const Options& options) {
   RETURN_IF_ERROR(
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
   RETURN_IF_ERROR(options.configuration.ports(config::kPrometheusPort).status());
+  RETURN_IF_ERROR(check_settings(options.configuration));
   return faults_of(options.configuration, options.allow_faults).status();
+}
+
+Status JobManagerProcess::check_settings(const Configuration& configuration) {
+  return JobManager::check(configuration);
 }
 
 Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Options& options) {

@@ -29,6 +29,8 @@ class JobManagerProcess {
   /// What can be refused before anything is made: a bind beyond loopback, a fault. start() does it,
   /// too.
   static Status check(const Options&);
+  /// The part of it that settings alone decide, wherever its ports are.
+  static Status check_settings(const Configuration&);
   static Result<std::unique_ptr<JobManagerProcess>> start(const Options&);
   ~JobManagerProcess();
 

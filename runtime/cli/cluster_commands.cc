@@ -4,6 +4,7 @@
 
 #include "network/asio_transport.h"
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/job_manager_process.h"
 #include "runtime/app/metrics_endpoint.h"
 #include "runtime/app/network_memory.h"
 #include "runtime/app/port_file.h"
@@ -133,6 +134,7 @@ Status check_settings(const Configuration& configuration, const std::string& hos
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   RETURN_IF_ERROR(check_bind({host, 0}, configuration));
   RETURN_IF_ERROR(faults_of(configuration, allow_faults).status());
+  RETURN_IF_ERROR(JobManagerProcess::check_settings(configuration));
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
   RETURN_IF_ERROR(check_metrics_ports(configuration, 1 + task_managers));
   ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/app/fault_gate.h"
+#include "runtime/app/job_manager_process.h"
 #include "runtime/app/local_cluster.h"
 #include "runtime/app/local_state.h"
 #include "runtime/app/network_memory.h"
@@ -59,6 +60,7 @@ Status check_settings(const RunOptions& options, const GivenSettings& given) {
   }
   // As the process itself would, but before the job is looked at.
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system()).status());
+  RETURN_IF_ERROR(JobManagerProcess::check_settings(configuration));
   return faults_of(configuration, options.allow_faults).status();
 }
 

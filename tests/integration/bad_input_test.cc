@@ -328,6 +328,28 @@ TEST_F(BadInputTest, RefusesSettingsWhereNobodyWouldReadThem) {
   EXPECT_FALSE(exists(directory_ / "state"));
 }
 
+TEST_F(BadInputTest, RefusesSettingsThatMakeNoSenseTogetherBeforeAnythingStarts) {
+  const std::string state = directory_ / "state";
+  for (const auto& [setting, words] :
+       {std::pair(
+            "heartbeat.timeout=1 s",
+            "heartbeat.timeout: '1 s' must be longer than heartbeat.interval, which is '1 s'"),
+        std::pair("restart-strategy.exponential-delay.initial-backoff=5 min",
+                  "'5 min' is longer than restart-strategy.exponential-delay.max-backoff")}) {
+    for (std::vector<std::string> arguments :
+         {std::vector<std::string>{"jobmanager", "--state-dir", state},
+          {"cluster", "start", "--name", "other", "--state-dir", state},
+          {"run", "--local", job_module("wordcount")}}) {
+      arguments.insert(arguments.end(), {"-D", setting});
+      const Outcome outcome = run_freshet(arguments);
+      EXPECT_EQ(outcome.exit_code, 2) << arguments.front() << outcome.errors;
+      EXPECT_THAT(outcome.errors, HasSubstr(words));
+      EXPECT_THAT(outcome.errors, Not(HasSubstr("did not start")));
+    }
+  }
+  EXPECT_FALSE(exists(state));
+}
+
 TEST_F(BadInputTest, LeavesNothingOfAProcessInTheForegroundThatWasRefused) {
   const std::string home = "XDG_STATE_HOME=" + directory_.path();
   for (const std::vector<std::string>& refused : {std::vector<std::string>{"--host", "0.0.0.0"},
