@@ -10,7 +10,7 @@
 /// Raised with every change of a public header that sizes do not show, such as the order of virtual
 /// functions.
 #ifndef FRESHET_ABI_REVISION
-#define FRESHET_ABI_REVISION 3
+#define FRESHET_ABI_REVISION 4
 #endif
 
 namespace freshet {
