@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/rest/multipart_reader.h"
@@ -128,6 +130,20 @@ Status read_field(const std::string& field, const Json& value, ModuleJob* job) {
   return refuse(field);
 }
 
+/// Those that Flink has and that mean nothing here are refused by refuse(), or say nothing.
+Status check_parameters(const std::map<std::string, std::string>& query) {
+  static constexpr const char* kKnown[] = {"parallelism", "programArg", "entry-class",
+                                           "savepointPath", "jobId"};
+  for (const auto& [name, value] : query) {
+    const bool known = std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+    if (known || (name == "allowNonRestoredState" && value == "false")) continue;
+    return invalid_argument(
+        fmt::format("there is no parameter '{}'; there are parallelism and programArg",
+                    name.substr(0, kShown)));
+  }
+  return Status();
+}
+
 /// They become words of a command.
 Status check_words(const ModuleJob& job) {
   size_t total = 0;
@@ -151,6 +167,7 @@ Status check_words(const ModuleJob& job) {
 }  // namespace
 
 Result<ModuleJob> parse_module_job(const Request& request) {
+  RETURN_IF_ERROR(check_parameters(request.query));
   ModuleJob job;
   const auto query = [&request](const char* name) {
     const auto found = request.query.find(name);

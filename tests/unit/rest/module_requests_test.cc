@@ -131,6 +131,10 @@ TEST_F(ModuleRequestsTest, SaysWhichFieldOfAJobIsWrong) {
     EXPECT_THAT(error(post(kRun, body), 400), HasSubstr(message)) << body.substr(0, 99);
   EXPECT_THAT(error(send({"POST", kRun, {{"savepointPath", "/there"}}}), 400),
               HasSubstr("savepointPath"));
+  for (const char* unknown : {"program-args", "paralelism", "allowNonRestoredState"}) {
+    EXPECT_THAT(error(send({"POST", kRun, {{unknown, "true"}}}), 400),
+                HasSubstr(std::string("there is no parameter '") + unknown + "'; there are"));
+  }
   EXPECT_TRUE(modules_.jobs.empty());
 }
 
