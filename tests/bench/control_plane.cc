@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/bench/all_to_all_graph.h"
+#include "tests/bench/control_plane_cluster.h"
 #include "tests/bench/control_plane_deployment.h"
 #include "tests/bench/interruption.h"
 #include "tests/bench/median.h"
@@ -36,6 +37,11 @@ struct Options {
   bool cached_only = false;
   bool no_baseline = false;
   bool no_deployment = false;
+  bool cluster_only = false;
+  std::vector<uint32_t> batch_tasks = {10'000};
+  std::vector<uint32_t> streaming_tasks = {2000};
+  uint32_t task_managers = 4;
+  uint32_t network_memory_mb = 1024;
 };
 
 [[noreturn]] void fail(const std::string& what) {
@@ -183,6 +189,42 @@ void measure_deployments(const Options& options, uint32_t n, const std::string& 
   measure_deployment_row(options, n, mode, /*cache=*/false, /*blobs=*/false, baseline_ms);
 }
 
+void measure_cluster_row(const Options& options, uint32_t n, const std::string& mode) {
+  ClusterOptions one;
+  one.parallelism = n;
+  one.mode = mode_of(mode);
+  one.task_managers = options.task_managers;
+  one.network_memory_mb = options.network_memory_mb;
+  std::vector<ClusterCosts> all;  // They are processes of their own already.
+  for (uint32_t i = 0; i < options.deploy_repeat; i++) all.push_back(measure_cluster(one));
+  for (const auto& costs : all) {
+    if (costs.failure[0] != '\0') fail(std::string("cluster: ") + costs.failure);
+  }
+  std::string row = fmt::format(
+      "{{\"bench\": \"control_plane\", \"n\": {}, \"mode\": \"{}\", \"taskmanagers\": {}, "
+      "\"running_ms\": {:.0f}, \"running_rss_mb\": {:.0f}",
+      n, mode, options.task_managers, median_of(all, [](const auto& c) { return c.running_ms; }),
+      median_of(all, [](const auto& c) { return c.running_rss_mb; }));
+  if (mode == "streaming") {
+    row += fmt::format(
+        ", \"detect_ms\": {:.0f}, \"decide_ms\": {:.0f}, \"redeploy_ms\": {:.0f}, "
+        "\"failover_ms\": {:.0f}",
+        median_of(all, [](const auto& c) { return c.detect_ms; }),
+        median_of(all, [](const auto& c) { return c.decide_ms; }),
+        median_of(all, [](const auto& c) { return c.redeploy_ms; }),
+        median_of(all, [](const auto& c) { return c.failover_ms; }));
+  }
+  fmt::print("{}}}\n", row);
+  std::fflush(stdout);
+}
+
+void measure_clusters(const Options& options) {
+  for (const std::string& mode : options.modes) {
+    for (const uint32_t n : mode == "batch" ? options.batch_tasks : options.streaming_tasks)
+      measure_cluster_row(options, n, mode);
+  }
+}
+
 int run(int argc, char** argv) {
   Options options;
   CLI::App app("The control plane of a job with an all-to-all edge");
@@ -202,7 +244,21 @@ int run(int argc, char** argv) {
   app.add_flag("--cached-only", options.cached_only, "No row without sharing");
   app.add_flag("--no-baseline", options.no_baseline);
   app.add_flag("--no-deployment", options.no_deployment);
+  app.add_flag("--cluster-only", options.cluster_only, "Only the rows of real TaskManagers");
+  app.add_option("--batch-tasks", options.batch_tasks, "Subtasks on each side in real TaskManagers")
+      ->capture_default_str();
+  app.add_option("--streaming-tasks", options.streaming_tasks)->capture_default_str();
+  app.add_option("--taskmanagers", options.task_managers)
+      ->check(CLI::Range(2, 64))
+      ->capture_default_str();
+  app.add_option("--network-memory-mb", options.network_memory_mb, "Of each of them")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (options.cluster_only) {
+    measure_clusters(options);
+    return 0;
+  }
   for (const std::string& mode : options.modes) {
     for (const uint32_t n : options.sizes) measure_graph_row(options, n, mode);
   }
@@ -210,6 +266,7 @@ int run(int argc, char** argv) {
   for (const std::string& mode : options.modes) {
     for (const uint32_t n : options.sizes) measure_deployments(options, n, mode);
   }
+  measure_clusters(options);
   return 0;
 }
 
