@@ -25,14 +25,22 @@ class WallClock {
   const EpochMillis epoch_;
 };
 
-SubtaskView view_of(uint32_t index, const Execution& execution, const WallClock& clock) {
+/// `submitted` is when first attempts were made.
+SubtaskView view_of(uint32_t index, const Execution& execution, EpochMillis submitted,
+                    const WallClock& clock) {
   SubtaskView view;
   view.index = index;
   view.state = execution.state;
   view.attempt = execution.attempt;
   view.task_manager = execution.task_manager;
-  view.started = clock.at(execution.started);
-  view.ended = clock.at(execution.ended);
+  for (size_t state = 0; state < view.entered.size(); ++state) {
+    view.entered[state] = clock.at(execution.entered[state]);
+    if (is_terminal(static_cast<TaskState>(state)))
+      view.ended = std::max(view.ended, view.entered[state]);
+  }
+  view.started = view.entered[static_cast<size_t>(TaskState::kDeploying)];
+  EpochMillis& created = view.entered[static_cast<size_t>(TaskState::kCreated)];
+  if (created == kNever) created = submitted;
   view.progress = execution.progress;
   if (is_terminal(execution.state)) view.progress.gauges = {};  // Nothing happens any more.
   return view;
@@ -50,7 +58,8 @@ TaskCounts counts_of(const ExecutionGraph& graph) {
   return counts;
 }
 
-VertexView view_of(const JobVertex& vertex, const ExecutionGraph& graph, const WallClock& clock) {
+VertexView view_of(const JobVertex& vertex, const ExecutionGraph& graph, EpochMillis submitted,
+                   const WallClock& clock) {
   VertexView view;
   view.id = vertex_hex_id(vertex);
   view.name = vertex_description(vertex);
@@ -64,7 +73,7 @@ VertexView view_of(const JobVertex& vertex, const ExecutionGraph& graph, const W
   }
   view.subtasks.reserve(vertex.parallelism);
   for (uint32_t i = 0; i < vertex.parallelism; ++i) {
-    view.subtasks.push_back(view_of(i, graph.at({vertex.id, i}), clock));
+    view.subtasks.push_back(view_of(i, graph.at({vertex.id, i}), submitted, clock));
     ++view.counts[static_cast<size_t>(view.subtasks.back().state)];
   }
   return view;
@@ -135,7 +144,8 @@ JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machin
       view.entered.push_back({state, clock.at(*entered)});
   }
   for (const JobVertex& vertex : job.graph().job_graph().vertices) {
-    if (!vertex.hidden) view.vertices.push_back(view_of(vertex, job.graph(), clock));
+    if (!vertex.hidden)
+      view.vertices.push_back(view_of(vertex, job.graph(), times.submitted, clock));
   }
   for (const JobFailure& failure : history.failures()) {
     view.failures.push_back({clock.at(failure.at), std::string(to_string(failure.cause.code())),

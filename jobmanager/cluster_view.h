@@ -23,14 +23,22 @@ struct JobRecord;
 
 inline constexpr EpochMillis kNever = -1;
 
+using EntryTimes = std::array<EpochMillis, 10>;  // By TaskState.
+inline EntryTimes never_entered() {
+  EntryTimes times;
+  times.fill(kNever);
+  return times;
+}
+
 struct SubtaskView {
   uint32_t index = 0;
   TaskState state = TaskState::kCreated;
   AttemptNumber attempt = 0;
   TaskManagerId task_manager;
-  EpochMillis started = kNever;
+  EpochMillis started = kNever;  // Its deployment.
   EpochMillis ended = kNever;
-  ExecutionProgress progress;  // Gauges are 0 once it has ended.
+  EntryTimes entered = never_entered();  // When the attempt came to each state.
+  ExecutionProgress progress;            // Gauges are 0 once it has ended.
 };
 
 /// Of a chain, those that have metrics of their own.

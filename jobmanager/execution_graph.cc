@@ -122,8 +122,7 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
     update_readings(index, is_at_end(to));
     if (!execution.output_lost) update_groups(index, is_at_end(to));
   }
-  if (to == TaskState::kDeploying) execution.started = now_;
-  if (is_terminal(to)) execution.ended = now_;
+  execution.entered[static_cast<size_t>(to)] = now_;
 }
 
 void ExecutionGraph::set_progress(uint32_t index, const ExecutionProgress& progress) {
@@ -156,6 +155,7 @@ void ExecutionGraph::reset(uint32_t index) {
   Execution next;
   next.attempt = execution.attempt + 1;
   next.version = execution.version;
+  next.entered[static_cast<size_t>(TaskState::kCreated)] = now_;
   execution = next;
 }
 

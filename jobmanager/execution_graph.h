@@ -28,9 +28,8 @@ struct Execution {
   uint32_t version = 0;       // Rises when a restart is decided: what was decided before is stale.
   AllocationId allocation;    // With task_manager: valid from kScheduled on.
   TaskManagerId task_manager;
-  uint32_t slot = 0;                 // Of the TaskManager.
-  std::optional<TimePoint> started;  // Its deployment.
-  std::optional<TimePoint> ended;
+  uint32_t slot = 0;                                   // Of the TaskManager.
+  std::array<std::optional<TimePoint>, 10> entered{};  // When it was moved to each TaskState.
   bool output_lost = false;  // It has ended, and what it made of blocking edges is gone.
   ExecutionProgress progress;
 };

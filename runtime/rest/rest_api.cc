@@ -11,6 +11,7 @@
 #include "runtime/graph/json_plan.h"
 #include "runtime/rest/rest_json.h"
 #include "runtime/rest/rest_metrics.h"
+#include "runtime/rest/vertex_json.h"
 
 namespace freshet::rest {
 
@@ -78,6 +79,13 @@ Result<const VertexView*> find_vertex(const JobView& job, const std::string& id)
                                id.substr(0, kParameterShown)));
 }
 
+Result<const SubtaskView*> find_subtask(const VertexView& vertex, const std::string& index) {
+  ASSIGN_OR_RETURN(const auto chosen, parse_indices(index, vertex.parallelism));
+  if (chosen.size() == 1) return &vertex.subtasks.at(chosen.front());
+  return invalid_argument(
+      fmt::format("'{}' is no index of a subtask", index.substr(0, kParameterShown)));
+}
+
 }  // namespace
 
 RestApi::RestApi(ClusterQueries& queries, UploadedModules* modules,
@@ -102,8 +110,14 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/jobs/:jobid/metrics", &RestApi::show_job_metrics},
       {"GET", "/jobs/:jobid/vertices/:vertexid", &RestApi::show_vertex},
       {"GET", "/jobs/:jobid/vertices/:vertexid/backpressure", &RestApi::show_back_pressure},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/subtasktimes", &RestApi::show_subtask_times},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/taskmanagers", &RestApi::show_vertex_task_managers},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/watermarks", &RestApi::show_watermarks},
       {"GET", "/jobs/:jobid/vertices/:vertexid/metrics", &RestApi::show_vertex_metrics},
       {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/metrics", &RestApi::show_subtasks_metrics},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex", &RestApi::show_subtask},
+      {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex/attempts/:attempt",
+       &RestApi::show_subtask},
       {"GET", "/jobs/:jobid/vertices/:vertexid/subtasks/:subtaskindex/metrics",
        &RestApi::show_subtask_metrics},
       {"GET", "/taskmanagers", &RestApi::list_task_managers},
@@ -348,6 +362,41 @@ Result<Response> RestApi::show_back_pressure(const Parameters& parameters, const
   return respond(back_pressure_json(*vertex, view.now));
 }
 
+Result<Response> RestApi::show_subtask_times(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  return respond(subtask_times_json(view, *vertex, task_managers));
+}
+
+Result<Response> RestApi::show_vertex_task_managers(const Parameters& parameters,
+                                                    const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  return respond(vertex_task_managers_json(view, *vertex, task_managers));
+}
+
+/// None: there is no event time.
+Result<Response> RestApi::show_watermarks(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  RETURN_IF_ERROR(find_vertex(view, parameters.at(1)).status());
+  return respond(Json::array());
+}
+
+/// Its present attempt, which may be named; others are not kept.
+Result<Response> RestApi::show_subtask(const Parameters& parameters, const Request&) const {
+  ASSIGN_OR_RETURN(const JobView view, job(parameters));
+  ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
+  ASSIGN_OR_RETURN(const SubtaskView* subtask, find_subtask(*vertex, parameters.at(2)));
+  if (parameters.size() > 3 && parameters.at(3) != std::to_string(subtask->attempt))
+    return not_found(fmt::format("attempt '{}' of subtask {} is not kept; the present one is {}",
+                                 parameters.at(3).substr(0, kParameterShown), subtask->index,
+                                 subtask->attempt));
+  ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
+  return respond(subtask_json(*subtask, view.now, task_managers));
+}
+
 /// Each subtask's, with its index before the name.
 Result<Response> RestApi::show_vertex_metrics(const Parameters& parameters,
                                               const Request& request) const {
@@ -381,12 +430,8 @@ Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
                                                const Request& request) const {
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
   ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
-  ASSIGN_OR_RETURN(const auto index, parse_indices(parameters.at(2), vertex->parallelism));
-  if (index.size() != 1)
-    return invalid_argument(
-        fmt::format("'{}' is no index of a subtask", parameters.at(2).substr(0, kParameterShown)));
-  return respond(metrics_json(metrics_of(*vertex, vertex->subtasks.at(index.front())),
-                              query_list(request, "get")));
+  ASSIGN_OR_RETURN(const SubtaskView* subtask, find_subtask(*vertex, parameters.at(2)));
+  return respond(metrics_json(metrics_of(*vertex, *subtask), query_list(request, "get")));
 }
 
 // ---- Logs ----

@@ -55,6 +55,10 @@ class RestApi {
   Result<Response> show_job_metrics(const Parameters&, const Request&) const;
   Result<Response> show_vertex(const Parameters&, const Request&) const;
   Result<Response> show_back_pressure(const Parameters&, const Request&) const;
+  Result<Response> show_subtask_times(const Parameters&, const Request&) const;
+  Result<Response> show_vertex_task_managers(const Parameters&, const Request&) const;
+  Result<Response> show_watermarks(const Parameters&, const Request&) const;
+  Result<Response> show_subtask(const Parameters&, const Request&) const;
   Result<Response> show_vertex_metrics(const Parameters&, const Request&) const;
   Result<Response> show_subtasks_metrics(const Parameters&, const Request&) const;
   Result<Response> show_subtask_metrics(const Parameters&, const Request&) const;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "runtime/graph/json_plan.h"
+#include "runtime/rest/vertex_json.h"
 
 namespace freshet::rest {
 
@@ -38,96 +39,6 @@ Json counts_json(const TaskCounts& counts, Name&& name) {
   return json;
 }
 
-Json upper_counts(const TaskCounts& counts) {
-  return counts_json(counts, [](const std::string& name) { return name; });
-}
-
-EpochMillis duration(EpochMillis begin, EpochMillis end, EpochMillis now) {
-  if (begin == kNever) return kNever;
-  return std::max<EpochMillis>(0, (end == kNever ? now : end) - begin);
-}
-
-Json metrics_json(const ExecutionProgress& progress) {
-  return Json{{"read-bytes", progress.bytes_in},
-              {"read-bytes-complete", true},
-              {"write-bytes", progress.bytes_out},
-              {"write-bytes-complete", true},
-              {"read-records", progress.records_in},
-              {"read-records-complete", true},
-              {"write-records", progress.records_out},
-              {"write-records-complete", true},
-              {"accumulated-backpressured-time", progress.back_pressured_ms},
-              {"accumulated-idle-time", progress.idle_ms},
-              {"accumulated-busy-time", progress.busy_ms}};
-}
-
-ExecutionProgress sum_of(const VertexView& vertex) {
-  ExecutionProgress sum;
-  for (const SubtaskView& one : vertex.subtasks) {
-    sum.records_in += one.progress.records_in;
-    sum.records_out += one.progress.records_out;
-    sum.bytes_in += one.progress.bytes_in;
-    sum.bytes_out += one.progress.bytes_out;
-    sum.busy_ms += one.progress.busy_ms;
-    sum.idle_ms += one.progress.idle_ms;
-    sum.back_pressured_ms += one.progress.back_pressured_ms;
-  }
-  return sum;
-}
-
-/// Of the first that started and the last that ended, if all have.
-std::pair<EpochMillis, EpochMillis> times_of(const VertexView& vertex) {
-  EpochMillis begin = kNever;
-  EpochMillis end = kNever;
-  bool all_ended = true;
-  for (const SubtaskView& one : vertex.subtasks) {
-    if (one.started != kNever && (begin == kNever || one.started < begin)) begin = one.started;
-    all_ended = all_ended && one.ended != kNever;
-    end = std::max(end, one.ended);
-  }
-  return {begin, all_ended ? end : kNever};
-}
-
-Json vertex_summary_json(const VertexView& vertex, EpochMillis now) {
-  const auto [begin, end] = times_of(vertex);
-  Json json;
-  json["id"] = vertex.id;
-  json["slotSharingGroupId"] = vertex.slot_sharing_group;
-  json["name"] = vertex.name;
-  json["maxParallelism"] = vertex.max_parallelism;
-  json["parallelism"] = vertex.parallelism;
-  json["status"] = vertex_state_name(vertex.counts, vertex.parallelism);
-  json["start-time"] = begin;
-  json["end-time"] = end;
-  json["duration"] = duration(begin, end, now);
-  json["tasks"] = upper_counts(vertex.counts);
-  json["metrics"] = metrics_json(sum_of(vertex));
-  return json;
-}
-
-std::string endpoint_of(TaskManagerId id, const std::vector<TaskManagerView>& task_managers) {
-  for (const TaskManagerView& one : task_managers) {
-    if (one.id == id) return fmt::format("{}:{}", one.data_host, one.data_port);
-  }
-  return "(unassigned)";
-}
-
-Json subtask_json(const SubtaskView& subtask, EpochMillis now,
-                  const std::vector<TaskManagerView>& task_managers) {
-  const bool placed = subtask.task_manager != TaskManagerId();
-  Json json;
-  json["subtask"] = subtask.index;
-  json["status"] = task_state_name(subtask.state);
-  json["attempt"] = subtask.attempt;
-  json["endpoint"] = endpoint_of(subtask.task_manager, task_managers);
-  json["start-time"] = subtask.started;
-  json["end-time"] = subtask.ended;
-  json["duration"] = duration(subtask.started, subtask.ended, now);
-  json["metrics"] = metrics_json(subtask.progress);
-  json["taskmanager-id"] = placed ? to_string(subtask.task_manager) : "(unassigned)";
-  return json;
-}
-
 }  // namespace
 
 std::string job_state_name(JobState state) {
@@ -149,9 +60,13 @@ std::string vertex_state_name(const TaskCounts& counts, uint32_t parallelism) {
   return task_state_name(finished == parallelism ? TaskState::kFinished : TaskState::kRunning);
 }
 
-std::string back_pressure_level(double share) {
-  if (share <= 0.1) return "ok";
-  return share <= 0.5 ? "low" : "high";
+Json task_counts_json(const TaskCounts& counts) {
+  return counts_json(counts, [](const std::string& name) { return name; });
+}
+
+EpochMillis duration(EpochMillis begin, EpochMillis end, EpochMillis now) {
+  if (begin == kNever) return kNever;
+  return std::max<EpochMillis>(0, (end == kNever ? now : end) - begin);
 }
 
 Json job_overview_json(const JobSummaryView& job, EpochMillis now) {
@@ -184,17 +99,17 @@ Json job_json(const JobView& job) {
   json["maxParallelism"] = -1;
   json["now"] = job.now;
   json["timestamps"] = Json::object();
-  for (const JobState state :
-       {JobState::kCreated, JobState::kRunning, JobState::kFailing, JobState::kFailed,
-        JobState::kCancelling, JobState::kCanceled, JobState::kFinished, JobState::kRestarting})
-    json["timestamps"][job_state_name(state)] = 0;
+  for (const char* state : {"INITIALIZING", "CREATED", "RUNNING", "FAILING", "FAILED", "CANCELLING",
+                            "CANCELED", "FINISHED", "RESTARTING", "SUSPENDED", "RECONCILING"})
+    json["timestamps"][state] = 0;
+  json["timestamps"]["INITIALIZING"] = summary.started;  // Flink's, before it is CREATED.
   for (const auto& [state, at] : job.entered) {
     if (state != JobState::kCommitting) json["timestamps"][job_state_name(state)] = at;
   }
   json["restarts"] = job.restarts;
   json["waiting-for"] = job.waiting_for;
   json["vertices"] = Json::array();
-  Json states = upper_counts({});
+  Json states = task_counts_json({});
   for (const VertexView& vertex : job.vertices) {
     json["vertices"].push_back(vertex_summary_json(vertex, job.now));
     Json& number = states[vertex_state_name(vertex.counts, vertex.parallelism)];
@@ -229,43 +144,6 @@ Json job_config_json(const JobView& job) {
   return Json{{"jid", job.summary.id.to_string()},
               {"name", job.summary.name},
               {"execution-config", {{"user-config", std::move(user)}}}};
-}
-
-Json vertex_json(const JobView& job, const VertexView& vertex,
-                 const std::vector<TaskManagerView>& task_managers) {
-  Json json;
-  json["id"] = vertex.id;
-  json["name"] = vertex.name;
-  json["parallelism"] = vertex.parallelism;
-  json["maxParallelism"] = vertex.max_parallelism;
-  json["now"] = job.now;
-  json["subtasks"] = Json::array();
-  for (const SubtaskView& one : vertex.subtasks)
-    json["subtasks"].push_back(subtask_json(one, job.now, task_managers));
-  return json;
-}
-
-Json back_pressure_json(const VertexView& vertex, EpochMillis now) {
-  double most = 0;
-  Json subtasks = Json::array();
-  for (const SubtaskView& one : vertex.subtasks) {
-    const TaskGauges& gauges = one.progress.gauges;
-    const auto ratio = [](float millis_per_second) { return millis_per_second / 1000.0; };
-    const double waited = ratio(gauges.back_pressured_per_second);
-    most = std::max(most, waited);
-    subtasks.push_back(Json{{"subtask", one.index},
-                            {"attempt-number", one.attempt},
-                            {"backpressureLevel", back_pressure_level(waited)},
-                            {"ratio", waited},
-                            {"idleRatio", ratio(gauges.idle_per_second)},
-                            {"busyRatio", ratio(gauges.busy_per_second)}});
-  }
-  Json json;
-  json["status"] = "ok";
-  json["backpressureLevel"] = back_pressure_level(most);
-  json["end-timestamp"] = now;
-  json["subtasks"] = std::move(subtasks);
-  return json;
 }
 
 Json task_manager_json(const TaskManagerView& view) {

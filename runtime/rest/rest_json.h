@@ -21,15 +21,15 @@ std::string task_state_name(TaskState state);
 /// Of a vertex, from the states of its subtasks, as Flink's ExecutionJobVertex does.
 std::string vertex_state_name(const TaskCounts& counts, uint32_t parallelism);
 
-/// `ok` up to a tenth of the time, `low` up to half of it, else `high`.
-std::string back_pressure_level(double share);
+/// All of Flink's states of tasks.
+Json task_counts_json(const TaskCounts&);
+/// To now while there is no end; kNever without a begin.
+EpochMillis duration(EpochMillis begin, EpochMillis end, EpochMillis now);
 
 Json job_overview_json(const JobSummaryView&, EpochMillis now);
 Json job_json(const JobView&);
 Json job_exceptions_json(const JobView&, size_t failures_max);
 Json job_config_json(const JobView&);
-Json vertex_json(const JobView&, const VertexView&, const std::vector<TaskManagerView>&);
-Json back_pressure_json(const VertexView&, EpochMillis now);
 Json task_manager_json(const TaskManagerView&);
 /// `[{"key": ..., "value": ...}]`
 Json settings_json(const std::vector<std::pair<std::string, std::string>>& settings);

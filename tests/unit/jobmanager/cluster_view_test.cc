@@ -47,6 +47,22 @@ TEST_F(ClusterViewTest, SaysWhenAJobWasInWhichState) {
   EXPECT_EQ(shown.vertices[0].counts[static_cast<size_t>(TaskState::kDeploying)], 2u);
 }
 
+TEST_F(ClusterViewTest, SaysWhenAnAttemptCameToEachState) {
+  const auto entered = [this](TaskState state) {
+    return view().vertices[1].subtasks[1].entered[static_cast<size_t>(state)];
+  };
+  script_.run_all({"start", "wait 100", "register 1", "slots 1:0 1:1"});
+  const EpochMillis deployed = now();
+  script_.run_all({"wait 20", "all RUNNING"});
+  EXPECT_EQ(entered(TaskState::kCreated), kEpoch);
+  EXPECT_EQ(entered(TaskState::kDeploying), deployed);
+  EXPECT_EQ(entered(TaskState::kRunning), now());
+  EXPECT_GT(now(), deployed);
+  EXPECT_EQ(entered(TaskState::kFailed), kNever);
+  script_.run_all({"wait 30", "fail 1/1#0 no such word"});
+  EXPECT_EQ(entered(TaskState::kFailed), now());
+}
+
 TEST_F(ClusterViewTest, KeepsTheFailuresOfAJobLatestFirst) {
   script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "wait 50"});
   const EpochMillis failed = now();

@@ -68,6 +68,8 @@ class FakeCluster final : public ClusterQueries {
       subtask.state = TaskState::kRunning;
       subtask.task_manager = TaskManagerId{7};
       subtask.started = 45'000 + i;
+      subtask.entered = {40'000, 44'000, 45'000 + i, 45'100, 45'300 + i,
+                         kNever, kNever, kNever,     kNever, kNever};
       subtask.progress.records_in = 10 + i;
       subtask.progress.busy_ms = 50;
       TaskGauges& gauges = subtask.progress.gauges;

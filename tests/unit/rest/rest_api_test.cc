@@ -78,6 +78,8 @@ TEST_F(RestApiTest, ShowsAJobWithItsVerticesTimesAndPlan) {
   EXPECT_EQ(shown["job-type"], "STREAMING");
   EXPECT_EQ(shown["timestamps"]["RUNNING"], 45'000);
   EXPECT_EQ(shown["timestamps"]["FAILED"], 0);
+  EXPECT_EQ(shown["timestamps"]["SUSPENDED"], 0);
+  EXPECT_EQ(shown["timestamps"].size(), 11u);  // All of Flink's.
   ASSERT_EQ(shown["vertices"].size(), 2u);
   const json& source = shown["vertices"][0];
   EXPECT_EQ(source["name"], "Source: text");
@@ -173,6 +175,82 @@ TEST_F(RestApiTest, ShowsTheSubtasksOfAVertex) {
   EXPECT_EQ(subtask["metrics"]["read-records"], 11);
   cluster_.job_view.vertices[1].subtasks[1].task_manager = TaskManagerId();
   EXPECT_EQ(get(sink())["subtasks"][1]["endpoint"], "(unassigned)");
+}
+
+TEST_F(RestApiTest, ShowsASubtaskByItself) {
+  const json all = get(sink())["subtasks"];
+  EXPECT_EQ(get(sink("/subtasks/1")), all[1]);
+  EXPECT_EQ(get(sink("/subtasks/1/attempts/0")), all[1]);
+  EXPECT_EQ(all[1]["status-duration"], (json{{"CREATED", 4'000},
+                                             {"SCHEDULED", 1'001},
+                                             {"DEPLOYING", 99},
+                                             {"INITIALIZING", 201},
+                                             {"RUNNING", 54'699}}));
+  EXPECT_THAT(error(404, sink("/subtasks/1/attempts/1")),
+              HasSubstr("attempt '1' of subtask 1 is not kept; the present one is 0"));
+  EXPECT_THAT(error(400, sink("/subtasks/2")), HasSubstr("there are 2"));
+  EXPECT_THAT(error(400, sink("/subtasks/x")), HasSubstr("'x'"));
+}
+
+TEST_F(RestApiTest, CountsNoTimeInAStateThatASubtaskDidNotComeToOrHasLeft) {
+  SubtaskView& subtask = cluster_.job_view.vertices[1].subtasks[1];
+  subtask.state = TaskState::kFailed;
+  subtask.entered[static_cast<size_t>(TaskState::kInitializing)] = kNever;
+  subtask.entered[static_cast<size_t>(TaskState::kRunning)] = kNever;
+  subtask.entered[static_cast<size_t>(TaskState::kFailed)] = subtask.ended = 47'001;
+  const json shown = get(sink("/subtasks/1"))["status-duration"];
+  EXPECT_EQ(shown["DEPLOYING"], 2'000);
+  EXPECT_EQ(shown["INITIALIZING"], -1);
+  EXPECT_EQ(shown["RUNNING"], -1);
+}
+
+TEST_F(RestApiTest, SaysWhatIsTypicalForTheSubtasksOfAVertex) {
+  const json shown = get(sink())["aggregated"];
+  EXPECT_EQ(shown["metrics"]["read-records"], (json{{"min", 10},
+                                                    {"max", 11},
+                                                    {"avg", 10},
+                                                    {"sum", 21},
+                                                    {"median", 10},
+                                                    {"p25", 10},
+                                                    {"p75", 11},
+                                                    {"p95", 11}}));
+  EXPECT_EQ(shown["metrics"].size(), 7u);
+  EXPECT_EQ(shown["status-duration"]["DEPLOYING"]["max"], 100);
+  EXPECT_EQ(shown["status-duration"]["RUNNING"]["min"], 54'699);
+}
+
+TEST_F(RestApiTest, ShowsWhenSubtasksCameToWhichState) {
+  cluster_.job_view.vertices[1].subtasks[0].entered[static_cast<size_t>(TaskState::kEndOfData)] =
+      60'000;
+  const json shown = get(sink("/subtasktimes"));
+  EXPECT_EQ(shown["name"], "Sink: files");
+  EXPECT_EQ(shown["subtasks"][1]["endpoint"], "127.0.0.1:4711");
+  EXPECT_EQ(shown["subtasks"][1]["timestamps"]["DEPLOYING"], 45'001);
+  EXPECT_EQ(shown["subtasks"][1]["timestamps"]["FINISHED"], 0);
+  EXPECT_EQ(shown["subtasks"][0]["timestamps"]["FINISHED"], 60'000);
+  EXPECT_EQ(shown["subtasks"][0]["timestamps"].size(), 10u);  // Flink's.
+}
+
+TEST_F(RestApiTest, ShowsOnWhichTaskManagersAVertexRuns) {
+  json shown = get(sink("/taskmanagers"))["taskmanagers"];
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0]["taskmanager-id"], "tm-0000000000000007");
+  EXPECT_EQ(shown[0]["endpoint"], "127.0.0.1:4711");
+  EXPECT_EQ(shown[0]["metrics"]["read-records"], 21);
+  EXPECT_EQ(shown[0]["status-counts"]["RUNNING"], 2);
+  cluster_.job_view.vertices[1].subtasks[0].task_manager = TaskManagerId{};
+  cluster_.job_view.vertices[1].subtasks[0].state = TaskState::kCreated;
+  shown = get(sink("/taskmanagers"))["taskmanagers"];
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0]["taskmanager-id"], "(unassigned)");
+  EXPECT_EQ(shown[0]["status"], "CREATED");
+  EXPECT_EQ(shown[1]["status"], "RUNNING");
+  EXPECT_EQ(shown[1]["aggregated"]["metrics"]["read-records"]["sum"], 11);
+}
+
+TEST_F(RestApiTest, HasNoWatermarks) {
+  EXPECT_EQ(get(sink("/watermarks")), json::array());
+  EXPECT_THAT(error(404, job("/vertices/x/watermarks")), HasSubstr("'x'"));
 }
 
 TEST_F(RestApiTest, ShowsBackPressureAsTheWorstSubtaskHasIt) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobmanager/cluster_view.h"
+#include "runtime/rest/rest_json.h"
+
+namespace freshet::rest {
+
+// Vertices and their subtasks as JSON, as Flink shows them. Pure.
+
+/// `ok` up to a tenth of the time, `low` up to half of it, else `high`.
+std::string back_pressure_level(double share);
+
+/// As a job lists them.
+Json vertex_summary_json(const VertexView&, EpochMillis now);
+/// With its subtasks, and what they have in common.
+Json vertex_json(const JobView&, const VertexView&, const std::vector<TaskManagerView>&);
+Json subtask_json(const SubtaskView&, EpochMillis now, const std::vector<TaskManagerView>&);
+/// When each of its subtasks came to each state.
+Json subtask_times_json(const JobView&, const VertexView&, const std::vector<TaskManagerView>&);
+/// What runs where, in the order of subtasks.
+Json vertex_task_managers_json(const JobView&, const VertexView&,
+                               const std::vector<TaskManagerView>&);
+Json back_pressure_json(const VertexView&, EpochMillis now);
+
+}  // namespace freshet::rest
