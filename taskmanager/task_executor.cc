@@ -16,6 +16,7 @@
 #include "taskmanager/hosted_tasks.h"
 #include "taskmanager/job_manager_link.h"
 #include "taskmanager/module_store.h"
+#include "taskmanager/order_record.h"
 #include "taskmanager/progress_message.h"
 
 namespace freshet {
@@ -142,7 +143,8 @@ class TaskExecutor::Impl final : public JobManagerLink::Handler, public HostedTa
   std::shared_ptr<HostedTasks> tasks_;
   std::map<JobId, std::shared_ptr<HostedJob>> jobs_;
   std::map<JobId, std::shared_ptr<HostedJob>>
-      releasing_;       // Its last tasks end, or it is cleaned up.
+      releasing_;  // Its last tasks end, or it is cleaned up.
+  OrderRecord orders_;
   uint64_t epoch_ = 0;  // Of the JobManager that the jobs are of; 0: none yet.
   uint64_t greeted_epoch_ = 0;
   std::map<JobId, std::shared_ptr<HostedJob>> orphans_;  // Of a session that was lost.
@@ -246,7 +248,10 @@ Result<HostedJob*> TaskExecutor::Impl::hosted_job(JobInformation information) {
   return job.get();
 }
 
+/// What comes again, or late, changes nothing.
 Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
+  const JobId id = from_proto(message.has_job() ? message.job().job() : message.known_job());
+  if (orders_.is_released(id)) return Status();
   KnownDescriptors known;
   known.job = [&](const JobId& id) {
     const auto found = jobs_.find(id);
@@ -255,12 +260,10 @@ Status TaskExecutor::Impl::on_deploy(const proto::DeployTasks& message) {
   known.group = [&](const JobId& id, const std::string& hash) { return groups_.find(id, hash); };
   ASSIGN_OR_RETURN(Deployment deployment,
                    parse_deployment(message, options_.slots, options_.host_id, known));
-  for (const TaskDeployment& task : deployment.tasks) {
-    if (tasks_->hosts(task.attempt))
-      return invalid_argument("task " + to_string(task.attempt) + " is deployed twice");
-  }
-  if (releasing_.contains(deployment.job.id))
-    return invalid_argument("a job is deployed that was released");
+  std::erase_if(deployment.tasks, [this](const TaskDeployment& task) {
+    return !orders_.note_deployment(task.attempt);
+  });
+  if (deployment.tasks.empty()) return Status();
   ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(deployment.job));
   for (const NamedGroup& one : deployment.groups) {
     if (!one.hash.empty() && one.group) groups_.add(deployment.job.id, one.hash, one.group);
@@ -360,8 +363,7 @@ Status TaskExecutor::Impl::on_commit(const proto::Commit& message) {
   }
   const JobId id = information.id;
   const uint64_t commit_id = message.commit_id();
-  if (releasing_.contains(id))
-    return invalid_argument("a job is to be published that was released");
+  if (orders_.is_released(id)) return Status();  // It comes late: all was published before.
   ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(information)));
   for (const CommittableBytes& one : committables) {
     for (const JobVertex& vertex : job->information().graph->vertices) {
@@ -404,6 +406,7 @@ Status TaskExecutor::Impl::on_release(const proto::ReleaseJob& message) {
     ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(information)));
     job->order_clean_up();
   }
+  orders_.note_release(id);
   if (releasing_.contains(id)) return Status();
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) {
@@ -492,6 +495,7 @@ void TaskExecutor::Impl::end_session_if_empty() {
   orphans_.merge(jobs_);
   jobs_.clear();
   releasing_.clear();
+  orders_.clear();
   if (stopping_) {
     if (stopped_) link_->stop(std::exchange(stopped_, nullptr));
     return;

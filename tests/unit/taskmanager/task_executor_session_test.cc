@@ -237,15 +237,61 @@ TEST_F(TaskExecutorTest, WhatIsDoubledOrOfAnOlderAttemptChangesNothing) {
             2);
 }
 
-/// No connection doubles messages; who deploys an attempt twice is mistaken about what runs.
-TEST_F(TaskExecutorTest, AnAttemptThatIsDeployedTwiceRunsOnceAndEndsWithTheConnection) {
+TEST_F(TaskExecutorTest, AnAttemptThatIsDeployedTwiceRunsOnce) {
   script_->endless = true;
   deploy();
   const size_t states = manager_.states().size();
   deploy();
-  EXPECT_EQ(manager_.registrations, 2);
+  EXPECT_EQ(manager_.registrations, 1);
+  EXPECT_EQ(executor_->hosted_tasks(), 2u);
+  EXPECT_EQ(manager_.states().size(), states);
+}
+
+TEST_F(TaskExecutorTest, ADeploymentThatComesLateStartsNothing) {
+  script_->endless = true;
+  deploy();
+  cancel();
+  const size_t states = manager_.states().size();
+  deploy();
   EXPECT_EQ(executor_->hosted_tasks(), 0u);
   EXPECT_EQ(manager_.states().size(), states);
+  deploy(1);
+  deploy(0);
+  EXPECT_EQ(executor_->hosted_tasks(), 2u);
+  EXPECT_EQ(manager_.states().back(), "1/0#1 RUNNING");
+  release();
+  deploy(1);
+  tell([](proto::Envelope& envelope) {
+    to_proto(kJob, envelope.mutable_deploy_tasks()->mutable_known_job());
+  });
+  EXPECT_EQ(executor_->hosted_tasks(), 0u);
+  EXPECT_EQ(manager_.registrations, 1);
+}
+
+/// A request to publish that comes when the job is released was answered before.
+TEST_F(TaskExecutorTest, ARequestToPublishThatComesLatePublishesNothing) {
+  script_->endless = true;
+  deploy();
+  release();
+  const size_t received = manager_.received.size();
+  tell([](proto::Envelope& envelope) {
+    envelope.mutable_commit()->set_commit_id(9);
+    taskmanager_test::fill_job(envelope.mutable_commit()->mutable_job());
+  });
+  EXPECT_TRUE(std::none_of(manager_.received.begin() + static_cast<ptrdiff_t>(received),
+                           manager_.received.end(),
+                           [](const proto::Envelope& one) { return one.has_commit_done(); }));
+  EXPECT_EQ(manager_.registrations, 1);
+}
+
+TEST_F(TaskExecutorTest, TheNextSessionIsToldItsAttemptsAnew) {
+  script_->endless = true;
+  deploy(3);
+  manager_.drop();
+  settle();
+  EXPECT_EQ(manager_.registrations, 2);
+  deploy(0);
+  EXPECT_EQ(executor_->hosted_tasks(), 2u);
 }
 
 }  // namespace
