@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "jobmanager/blob_server.h"
@@ -64,8 +65,9 @@ class JobManager::Shell final : public std::enable_shared_from_this<JobManager::
     SessionNumber session = 0;
     TimePoint last_heard;
     std::shared_ptr<TaskManagerOutbox> outbox;
-    TaskManagerNumbers numbers;  // Of its last heartbeat.
-    bool closed = false;         // It is lost as soon as somebody says why, or nobody does in time.
+    TaskManagerNumbers numbers;              // Of its last heartbeat.
+    std::optional<uint64_t> heartbeat = {};  // The number of that; each is larger.
+    bool closed = false;  // It is lost as soon as somebody says why, or nobody does in time.
   };
 
   struct Registration {
@@ -394,11 +396,15 @@ Status JobManager::Shell::on_heartbeat(SessionNumber session, TaskManagerId id,
   proto::Envelope envelope;
   envelope.mutable_heartbeat_reply()->set_sequence(heartbeat.sequence());
   server_->send(session, envelope.SerializeAsString());
+  Link& link = links_.at(id);
+  // What comes again, or late, would tell of tasks as they were.
+  if (link.heartbeat && heartbeat.sequence() <= *link.heartbeat) return Status();
+  link.heartbeat = heartbeat.sequence();
   for (const proto::TaskProgress& progress : heartbeat.progress()) {
     jobs_->on_progress(id, control_messages::read(progress.attempt()),
                        control_messages::read(progress));
   }
-  links_.at(id).numbers = control_messages::read(heartbeat.status());
+  link.numbers = control_messages::read(heartbeat.status());
   std::vector<AttemptId> hosted;
   for (const proto::AttemptProto& attempt : heartbeat.hosted()) {
     hosted.push_back(control_messages::read(attempt));

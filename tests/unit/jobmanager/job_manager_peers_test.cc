@@ -49,6 +49,22 @@ TEST_F(JobManagerTest, SilentTaskManagerIsLostAndAHeartbeatKeepsIt) {
   EXPECT_EQ(job_manager_->jobs().resources().task_managers()[0].id, TaskManagerId{2});
 }
 
+TEST_F(JobManagerTest, HeartbeatsThatComeAgainOrLateTellNothing) {
+  auto worker = task_manager(1);
+  const auto beat = [&](uint64_t number, bool hosts_something) {
+    proto::Envelope envelope;
+    envelope.mutable_heartbeat()->set_sequence(number);
+    if (hosts_something) envelope.mutable_heartbeat()->add_hosted()->set_vertex(5);
+    worker->send(envelope);
+  };
+  beat(2, false);
+  beat(1, true);
+  beat(2, true);
+  EXPECT_FALSE(worker->received(proto::Envelope::kCancelTasks));
+  beat(3, true);
+  EXPECT_TRUE(worker->received(proto::Envelope::kCancelTasks));
+}
+
 TEST_F(JobManagerTest, PauseOfItsOwnProcessLosesNobody) {
   auto worker = task_manager(1);
   clock_.advance(60s);
