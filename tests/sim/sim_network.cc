@@ -69,6 +69,7 @@ struct SimNetwork::State {
   std::set<Pair> splits;
   std::map<Pair, uint64_t> cuts;  // From, to: bytes that still pass.
   Watcher watcher;
+  Rewriter rewriter;
   uint64_t next_number = 1;
   uint16_t next_port = kFirstFreePort;
 };
@@ -209,6 +210,7 @@ void SimNetwork::End::send(std::vector<OutgoingBytes> pieces) {
   for (const OutgoingBytes& piece : pieces) bytes += piece.bytes;
   const std::shared_ptr<End> peer = peer_.lock();
   if (peer == nullptr || dark_) return;  // Never leaves, as with a full socket.
+  if (state_->rewriter) bytes = state_->rewriter(owner_.id, peer->owner_.id, pieces);
   const auto cut = state_->cuts.find(Pair(owner_.id, peer->owner_.id));
   const bool is_cut = cut != state_->cuts.end() && cut->second <= bytes.size();
   if (is_cut) {
@@ -490,6 +492,8 @@ void SimNetwork::cut_after(SimProcessId from, SimProcessId to, uint64_t bytes) {
 }
 
 void SimNetwork::watch(Watcher watcher) { state_->watcher = std::move(watcher); }
+
+void SimNetwork::rewrite(Rewriter rewriter) { state_->rewriter = std::move(rewriter); }
 
 bool SimNetwork::cut_is_due(SimProcessId from, SimProcessId to) const {
   return state_->cuts.contains(Pair(from, to));

@@ -61,6 +61,12 @@ class SimNetwork {
                                      const Address& far, std::string_view bytes)>;
   void watch(Watcher watcher);
 
+  /// Asked what is sent instead of all that leaves one process for another, as a peer with a fault
+  /// of its own would: TCP itself doubles nothing and loses nothing in the middle.
+  using Rewriter = std::function<std::string(SimProcessId from, SimProcessId to,
+                                             const std::vector<OutgoingBytes>& pieces)>;
+  void rewrite(Rewriter rewriter);
+
   /// False once that has happened.
   bool cut_is_due(SimProcessId from, SimProcessId to) const;
 
