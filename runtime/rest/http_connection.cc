@@ -51,6 +51,20 @@ bool HttpConnection::wait_for_request() {
   return came;
 }
 
+bool HttpConnection::wait_for_next(Duration longest) {
+  if (in_head_ || unread_ != 0 || late_ || streams_) return false;
+  const TimePoint due = clock_.now() + longest;
+  bool came = next_ < end_;
+  while (!came && !busy_() && clock_.now() < due)
+    came = wait(POLLIN, {clock_.now()}, std::min(due, clock_.now() + kLook));
+  if (!came) return false;
+  in_head_ = true;
+  unread_ = kHeadBytesMax;
+  request_ = {clock_.now()};
+  answer_ = {};
+  return true;
+}
+
 bool HttpConnection::fill() {
   const TimePoint due = clock_.now() + patience_.silence;
   while (wait(POLLIN, request_, due)) {

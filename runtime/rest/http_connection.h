@@ -33,6 +33,10 @@ class HttpConnection final : public httplib::Stream {
   /// False when the client says nothing.
   bool wait_for_request();
 
+  /// After an answer: true when another request begins on the same connection before `longest` has
+  /// passed. Not when something of the last one was not read or taken, nor while it is `busy`.
+  bool wait_for_next(Duration longest);
+
   /// All but the body has been read, which has so many bytes.
   void on_head_read(uint64_t body_bytes) {
     in_head_ = false;

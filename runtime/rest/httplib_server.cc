@@ -28,6 +28,8 @@ namespace {
 
 constexpr size_t kWaitingMax = 256;  // Connections without a thread, each with a descriptor.
 constexpr uint64_t kSkippedBytesMax = 64u << 20;
+constexpr auto kKeepAlive = std::chrono::seconds(2);  // For another request.
+constexpr size_t kRequestsMax = 100;                  // On one connection.
 constexpr auto kStopPatience = std::chrono::seconds(2);
 
 class RequestQueue final : public httplib::TaskQueue {
@@ -63,10 +65,15 @@ class BoundedServer final : public httplib::Server {
       : threads_(std::make_shared<RequestThreads>(threads_max, kWaitingMax)),
         clock_(make_system_clock()) {
     new_task_queue = [this] { return new RequestQueue(threads_); };
+    set_keep_alive_timeout(kKeepAlive.count());  // What answers say.
+    set_keep_alive_max_count(kRequestsMax);
   }
 
   /// By itself it lets five connect at once: others try again after a second.
   void widen_backlog() { (void)::listen(svr_sock_, SOMAXCONN); }
+
+  /// Nobody is waited for any more who has his answer.
+  void end_keep_alive() { ends_keep_alive_ = true; }
 
   /// Ends what clients say and what they are told, also of those that come later.
   void cut_connections() {
@@ -82,21 +89,37 @@ class BoundedServer final : public httplib::Server {
       open_.insert(socket);
       if (cut_) ::shutdown(socket, SHUT_RDWR);
     }
-    HttpConnection connection(socket, *clock_, {}, [this] { return threads_->waiting() > 0; });
-    const bool answered = connection.wait_for_request() && answer_one(connection);
+    HttpConnection connection(socket, *clock_, {}, [this] { return is_busy(); });
+    const bool answered = connection.wait_for_request() && answer_all(connection);
     const MutexLock lock(mutex_);
     open_.erase(socket);
     ::close(socket);
     return answered;
   }
 
-  bool answer_one(HttpConnection& connection) {
-    bool closed = false;
-    const bool answered = process_request(connection, true, closed, [&](httplib::Request& request) {
-      connection.on_head_read(content_length(request));
-      request.progress = ConnectionOf{&connection};
-    });
+  /// Others wait for a thread, or for all of them to end.
+  bool is_busy() const { return ends_keep_alive_ || threads_->waiting() > 0; }
+
+  bool answer_all(HttpConnection& connection) {
+    for (size_t left = kRequestsMax; left > 0; --left) {
+      bool last = left == 1 || is_busy();
+      if (!answer_one(connection, &last)) return left < kRequestsMax;
+      if (last || !connection.wait_for_next(kKeepAlive)) break;
+    }
     connection.drain(kSkippedBytesMax);
+    return true;
+  }
+
+  /// `*last`: the client is told so, or has told it.
+  bool answer_one(HttpConnection& connection, bool* last) {
+    bool closed = false;
+    const bool answered =
+        process_request(connection, *last, closed, [&](httplib::Request& request) {
+          connection.on_head_read(content_length(request));
+          request.progress = ConnectionOf{&connection};
+        });
+    *last = *last || closed;
+    if (!answered) connection.drain(kSkippedBytesMax);
     return answered;
   }
 
@@ -104,6 +127,7 @@ class BoundedServer final : public httplib::Server {
   const std::unique_ptr<Clock> clock_;
   Mutex mutex_;
   bool cut_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> ends_keep_alive_{false};
   std::set<socket_t> open_ GUARDED_BY(mutex_);
 };
 
@@ -228,6 +252,7 @@ class Listening : public std::enable_shared_from_this<Listening> {
   /// False when a handler does not return: this must live on then.
   bool stop() {
     stopping_ = true;
+    server_.end_keep_alive();
     server_.stop();
     if (!thread_.joinable()) return true;
     if (ended_future_.wait_for(kStopPatience) != std::future_status::ready)

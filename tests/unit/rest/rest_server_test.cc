@@ -1,3 +1,4 @@
+#include "runtime/base/clock.h"
 #include "runtime/rest/rest_server.h"
 
 #include <arpa/inet.h>
@@ -22,6 +23,8 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class RestServerTest : public ::testing::Test {
  protected:
@@ -108,7 +111,9 @@ TEST_F(RestServerTest, AnswersRequestsThatAreUnusual) {
            {"POST /jobs" + host + "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n", "411"},
            {"POST /jobs" + host + "Content-Length: 99999999999\r\n\r\n", "413"},
            {"POST /jobs" + host + "Content-Length: 5\r\n\r\nhello", "405"}}) {
-    EXPECT_THAT(read_all(open_connection(request)), testing::StartsWith("HTTP/1.1 " + status))
+    std::string only = request;
+    only.insert(only.find("\r\n"), "\r\nConnection: close");
+    EXPECT_THAT(read_all(open_connection(only)), StartsWith("HTTP/1.1 " + status))
         << request.substr(0, 100);
   }
   EXPECT_EQ(cluster_.cancelled.size(), 1u);
@@ -147,6 +152,43 @@ TEST_F(RestServerTest, GarbageEndsItsConnectionOnly) {
       "POST /jobs HTTP/1.1\r\nContent-Length: -5\r\n\r\n", "GET /%%%zz%00 HTTP/1.1\r\n\r\n"};
   for (const std::string& bytes : garbage) ::close(open_connection(bytes));
   EXPECT_EQ(client().Get("/jobs")->status, 200);
+}
+
+TEST_F(RestServerTest, AnswersSeveralRequestsOnOneConnection) {
+  const std::string request = "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const int socket = open_connection(request + request);  // The second is there already.
+  for (int i = 0; i < 2; ++i) {
+    const std::string head = read_until(socket, "\r\n\r\n");
+    EXPECT_THAT(head, StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(head, HasSubstr("Keep-Alive: timeout=2"));
+    EXPECT_THAT(read_until(socket, "]}"), StartsWith("{"));
+  }
+  const std::string last = "GET /jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(::send(socket, last.data(), last.size(), 0), static_cast<ssize_t>(last.size()));
+  EXPECT_THAT(read_all(socket), HasSubstr("Connection: close"));
+}
+
+/// What is behind a request that was refused before its body was read is no other request.
+TEST_F(RestServerTest, ABodyThatIsNotReadEndsItsConnection) {
+  const std::string body = "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string answer = read_all(
+      open_connection("POST /nothing HTTP/1.1\r\nHost: elsewhere.example\r\nContent-Length: " +
+                      std::to_string(body.size()) + "\r\n\r\n" + body));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(answer, Not(HasSubstr("HTTP/1.1 200")));
+}
+
+TEST_F(RestServerTest, WhoWaitsForNothingIsNotWaitedForAtTheEnd) {
+  auto server = RestServer::start({"127.0.0.1", 0}, cluster_);
+  ASSERT_TRUE(server.ok()) << server.status().to_string();
+  const int socket =
+      open_connection("GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n", (*server)->address().port);
+  EXPECT_THAT(read_until(socket, "}"), HasSubstr("200"));
+  const auto clock = make_system_clock();
+  const TimePoint begin = clock->now();
+  server->reset();
+  EXPECT_LT(clock->now() - begin, 1500ms);
+  ::close(socket);
 }
 
 TEST_F(RestServerTest, IdleConnectionsHoldUpNobodyForLong) {
