@@ -3,6 +3,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
+#include "runtime/base/version.h"
 #include "runtime/task/executor_task_runner.h"
 #include "taskmanager/task_executor.h"
 #include "tests/fuzz/input.h"
