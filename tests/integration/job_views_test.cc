@@ -23,7 +23,7 @@ TEST(InfoCommandTest, ShowsThePlanOfAJobWithoutRunningIt) {
   EXPECT_EQ(plan["name"], "wordcount");
   EXPECT_EQ(plan["type"], "BATCH");
   ASSERT_EQ(plan["nodes"].size(), 2u);
-  EXPECT_EQ(plan["nodes"][0]["description"], "Source: text files -&gt; split");
+  EXPECT_EQ(plan["nodes"][0]["description"], "Source: text files -&gt; split -&gt; pre-count");
   EXPECT_EQ(plan["nodes"][1]["parallelism"], 3);
   EXPECT_EQ(plan["nodes"][1]["inputs"][0]["ship_strategy"], "HASH");
   EXPECT_FALSE(exists(directory / "counts"));

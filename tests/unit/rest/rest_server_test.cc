@@ -1,4 +1,3 @@
-#include "runtime/base/clock.h"
 #include "runtime/rest/rest_server.h"
 
 #include <arpa/inet.h>
@@ -15,6 +14,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/clock.h"
 #include "runtime/rest/request_threads.h"
 #include "tests/unit/rest/fake_cluster.h"
 
