@@ -48,14 +48,6 @@ void take_slots(RegionSchedule& schedule, uint32_t count) {
   schedule.slots().update(slots);
 }
 
-/// From here on `step` is measured.
-template <class Step>
-double cpu_ms_of(Step step) {
-  const double begin = thread_cpu_ms();
-  step();
-  return thread_cpu_ms() - begin;
-}
-
 void measure_init(const JobGraph& job, GraphCosts* costs) {
   JobMaster::Options options;
   options.id = JobId{1, 1};

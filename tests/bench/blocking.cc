@@ -10,10 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <csignal>
 #include <cstring>
-#include <mutex>
 
 #include "network/asio_transport.h"
 #include "runtime/base/file_system.h"
@@ -23,6 +21,7 @@
 #include "tests/bench/interruption.h"
 #include "tests/bench/median.h"
 #include "tests/bench/process_facts.h"
+#include "tests/unit/shuffle/bell.h"
 
 namespace freshet::bench {
 namespace {
@@ -69,26 +68,6 @@ struct Measurement {
 void check(const Status& status) {
   if (!status.ok()) fail(status.to_string());
 }
-
-/// What a worker waits with.
-class Bell {
- public:
-  void ring() {
-    std::lock_guard lock(mutex_);
-    rung_ = true;
-    changed_.notify_one();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return rung_; });
-    rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool rung_ = false;
-};
 
 int open_file(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);

@@ -14,4 +14,12 @@ uint64_t resident_bytes();
 /// CPU time of the calling thread, in milliseconds.
 double thread_cpu_ms();
 
+/// The same of one step.
+template <class Step>
+double cpu_ms_of(Step step) {
+  const double begin = thread_cpu_ms();
+  step();
+  return thread_cpu_ms() - begin;
+}
+
 }  // namespace freshet::bench

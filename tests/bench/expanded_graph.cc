@@ -136,13 +136,6 @@ class ExpandedGraph {
   uint64_t steps_ = 0;
 };
 
-template <class Step>
-double cpu_ms_of(Step step) {
-  const double begin = thread_cpu_ms();
-  step();
-  return thread_cpu_ms() - begin;
-}
-
 }  // namespace
 
 uint64_t expanded_graph_bytes(uint32_t parallelism) {
