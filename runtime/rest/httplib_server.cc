@@ -63,6 +63,7 @@ class BoundedServer final : public httplib::Server {
  public:
   explicit BoundedServer(size_t threads_max)
       : threads_(std::make_shared<RequestThreads>(threads_max, kWaitingMax)),
+        kept_max_(threads_max / 2),
         clock_(make_system_clock()) {
     new_task_queue = [this] { return new RequestQueue(threads_); };
     set_keep_alive_timeout(kKeepAlive.count());  // What answers say.
@@ -102,9 +103,13 @@ class BoundedServer final : public httplib::Server {
 
   bool answer_all(HttpConnection& connection) {
     for (size_t left = kRequestsMax; left > 0; --left) {
-      bool last = left == 1 || is_busy();
+      bool last = left == 1 || is_busy() || kept_ >= kept_max_;
       if (!answer_one(connection, &last)) return left < kRequestsMax;
-      if (last || !connection.wait_for_next(kKeepAlive)) break;
+      if (last) break;
+      kept_++;
+      const bool asks = connection.wait_for_next(kKeepAlive);
+      kept_--;
+      if (!asks) break;
     }
     connection.drain(kSkippedBytesMax);
     return true;
@@ -124,6 +129,8 @@ class BoundedServer final : public httplib::Server {
   }
 
   const std::shared_ptr<RequestThreads> threads_;
+  const size_t kept_max_;        // So that there are threads for those who come.
+  std::atomic<size_t> kept_{0};  // Connections that may ask for more, each with a thread.
   const std::unique_ptr<Clock> clock_;
   Mutex mutex_;
   bool cut_ GUARDED_BY(mutex_) = false;
