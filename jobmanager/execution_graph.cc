@@ -118,8 +118,7 @@ void ExecutionGraph::move(uint32_t index, TaskState to) {
   const uint32_t region = regions_.region_of(index);
   begun_[region] += has_begun(to) - has_begun(from);
   if (is_at_end(from) != is_at_end(to)) {
-    unended_[region] += is_at_end(to) ? -1 : 1;
-    update_readings(index, is_at_end(to));
+    if (!execution.restarts) count_end(index, is_at_end(to));
     if (!execution.output_lost) update_groups(index, is_at_end(to));
   }
   execution.entered[static_cast<size_t>(to)] = now_;
@@ -141,8 +140,7 @@ void ExecutionGraph::reset(uint32_t index) {
   const uint32_t region = regions_.region_of(index);
   begun_[region] -= has_begun(execution.state);
   if (is_at_end(execution.state)) {
-    unended_[region]++;
-    update_readings(index, false);
+    if (!execution.restarts) count_end(index, false);
     if (!execution.output_lost) update_groups(index, false);
   }
   state_counts_[static_cast<size_t>(execution.state)]--;
@@ -165,6 +163,14 @@ bool ExecutionGraph::note_output(uint32_t index, DatasetId dataset, uint64_t has
   hashes.resize(graph_.vertices[edge.producer.value].parallelism);
   const uint64_t before = std::exchange(hashes[subtask_at(index).index], hash);
   return hash != 0 && before == hash;
+}
+
+void ExecutionGraph::decide_restart(uint32_t index) {
+  Execution& execution = executions_[index];
+  execution.version++;
+  lose_output(index);
+  if (!execution.restarts && is_at_end(execution.state)) count_end(index, false);
+  execution.restarts = true;
 }
 
 void ExecutionGraph::lose_output(uint32_t index) {
@@ -202,6 +208,11 @@ IndexRange ExecutionGraph::groups_holding(DatasetId dataset, uint32_t producer) 
   const IndexRange readers =
       consumers_of_producer(edge.partitioning, producer, producers, consumers);
   return {first + readers.begin, first + readers.end};
+}
+
+void ExecutionGraph::count_end(uint32_t index, bool ended) {
+  unended_[regions_.region_of(index)] += ended ? -1 : 1;
+  update_readings(index, ended);
 }
 
 void ExecutionGraph::update_readings(uint32_t index, bool ended) {

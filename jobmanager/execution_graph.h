@@ -31,6 +31,7 @@ struct Execution {
   uint32_t slot = 0;                                   // Of the TaskManager.
   std::array<std::optional<TimePoint>, 10> entered{};  // When it was moved to each TaskState.
   bool output_lost = false;  // It has ended, and what it made of blocking edges is gone.
+  bool restarts = false;     // It is decided that there will be a new attempt.
   ExecutionProgress progress;
 };
 
@@ -44,7 +45,7 @@ struct ConsumedPartitionGroup {
   DatasetId dataset;
   IndexRange producers;
   uint32_t unfinished = 0;  // Producers that have not reached the end of their data, or lost it.
-  uint32_t unread = 0;      // Consumers that have not.
+  uint32_t unread = 0;      // Consumers that have not, or will read it again.
   bool released = false;    // All had read it: what was made of a blocking edge is gone.
 };
 
@@ -68,7 +69,7 @@ class ExecutionGraph {
   uint32_t open_inputs(uint32_t region) const { return inputs_of_regions_.open(region); }
   /// See RegionInputs.
   std::vector<uint32_t> take_unblocked_regions() { return inputs_of_regions_.take_unblocked(); }
-  /// Subtasks of a region that have not reached the end of their data; O(1).
+  /// Subtasks of a region that have not reached the end of their data, or will run again; O(1).
   uint32_t unended(uint32_t region) const { return unended_[region]; }
   /// Those that have an attempt beyond kCreated; O(1).
   uint32_t begun(uint32_t region) const { return begun_[region]; }
@@ -97,6 +98,9 @@ class ExecutionGraph {
   void move(uint32_t index, TaskState to);
   /// A new attempt, one number higher, in kCreated. Only for one that is not live.
   void reset(uint32_t index);
+  /// There will be a new attempt: what this one has read is wanted again, and nobody begins to read
+  /// what it made. Its version rises, until reset() it does not count as ended. May be repeated.
+  void decide_restart(uint32_t index);
   /// What an ended attempt made of blocking edges is gone, or given up. Nothing of one that is not.
   void lose_output(uint32_t index);
   /// Groups of blocking edges of which no consumer wants anything any more since the last call;
@@ -114,7 +118,6 @@ class ExecutionGraph {
   }
   void assign(uint32_t index, AllocationId, TaskManagerId, uint32_t slot);
   void acknowledge(uint32_t index) { executions_[index].acknowledged = true; }
-  void bump_version(uint32_t index) { executions_[index].version++; }
   void set_progress(uint32_t index, const ExecutionProgress& progress);
   /// The same, but for its gauges, which stay.
   void set_counts(uint32_t index, const ExecutionProgress& progress);
@@ -139,6 +142,7 @@ class ExecutionGraph {
   void add_region_inputs(uint32_t group);
   void update_groups(uint32_t index, bool ended);
   void update_readings(uint32_t index, bool ended);
+  void count_end(uint32_t index, bool ended);
 
   JobGraph graph_;
   PipelinedRegions regions_;

@@ -81,8 +81,7 @@ void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) 
   for (const uint32_t region : plan.regions) {
     finishing_.erase(region);
     for (const uint32_t index : graph_.regions().members(region)) {
-      graph_.bump_version(index);
-      graph_.lose_output(index);  // Nobody begins to read what will be made again.
+      graph_.decide_restart(index);
       pending_restart_->versions.push_back({index, graph_.at(index).version});
       executions.push_back(index);
       // Of others it is their TaskManager that does it.

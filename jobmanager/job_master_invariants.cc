@@ -43,7 +43,8 @@ bool is_ended(TaskState s) { return s == TaskState::kEndOfData || s == TaskState
 Broken JobMasterInvariants::check(const JobMaster& job) {
   for (const auto rule : {&JobMasterInvariants::check_job, &JobMasterInvariants::check_tasks,
                           &JobMasterInvariants::check_regions, &JobMasterInvariants::check_slots,
-                          &JobMasterInvariants::check_groups, &JobMasterInvariants::check_delta}) {
+                          &JobMasterInvariants::check_groups, &JobMasterInvariants::check_lost,
+                          &JobMasterInvariants::check_delta}) {
     if (Broken broken = (this->*rule)(job)) return broken;
   }
   seen_any_ = true;
@@ -118,7 +119,7 @@ Broken JobMasterInvariants::check_regions(const JobMaster& job) const {
     for (const uint32_t m : members) {
       const Execution& execution = graph.at(m);
       begun += execution.state != TaskState::kCreated;
-      unended += !is_ended(execution.state);
+      unended += !is_ended(execution.state) || execution.restarts;
       if (execution.attempt != first.attempt)
         return fmt::format("tasks of region {} have different attempts", r);
       const bool goes_on = is_live(execution.state) && execution.state != TaskState::kCanceling &&
@@ -132,6 +133,30 @@ Broken JobMasterInvariants::check_regions(const JobMaster& job) const {
       return fmt::format("only a part of region {} is deployed", r);
   }
   return check_inputs(job);
+}
+
+/// What is lost and wanted is made again: else somebody would wait for it for ever.
+Broken JobMasterInvariants::check_lost(const JobMaster& job) const {
+  if (job.state() != JobState::kRunning && job.state() != JobState::kRestarting)
+    return std::nullopt;
+  const ExecutionGraph& graph = job.graph();
+  for (uint32_t g = 0; g < graph.group_count(); g++) {
+    const ConsumedPartitionGroup& group = graph.group(g);
+    const ConsumerVertexGroup& readers = graph.consumers_of_group(g);
+    if (!graph.is_blocking(group.dataset) || group.unread == 0) continue;
+    const VertexId vertex = graph.job_graph().edges[group.dataset.value].producer;
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+      const Execution& made = graph.at(SubtaskId{vertex, p});
+      if (!is_ended(made.state) || made.restarts || !(made.output_lost || group.released)) continue;
+      for (uint32_t c = readers.consumers.begin; c < readers.consumers.end; c++) {
+        const SubtaskId reader{readers.vertex, c};
+        if (graph.unended(graph.regions().region_of(graph.index_of(reader))) != 0)
+          return fmt::format("{} wants what {} made, which is lost", to_string(reader),
+                             to_string(SubtaskId{vertex, p}));
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 /// The counters against what the groups say.

@@ -31,6 +31,7 @@ class JobMasterInvariants {
   std::optional<std::string> check_inputs(const JobMaster&) const;
   std::optional<std::string> check_slots(const JobMaster&) const;
   std::optional<std::string> check_groups(const JobMaster&) const;
+  std::optional<std::string> check_lost(const JobMaster&) const;
   std::optional<std::string> check_delta(const JobMaster&) const;
 
   bool seen_any_ = false;

@@ -140,9 +140,7 @@ void add_release(const ExecutionGraph& graph, DatasetId dataset, uint32_t produc
 
 }  // namespace
 
-/// Not while it is decided that consumers run again, and they have not begun yet.
 void JobMaster::release_partitions(JobCommands& commands) {
-  if (pending_restart_) return;
   Releases releases;
   for (const uint32_t g : graph_.take_read_groups()) {
     const ConsumedPartitionGroup& group = graph_.group(g);

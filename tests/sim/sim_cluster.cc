@@ -286,6 +286,24 @@ uint32_t SimCluster::restarts(size_t job) const {
   return master == nullptr ? 0 : master->restarts();
 }
 
+std::string SimCluster::describe_unended(size_t job) const {
+  const JobMaster* master = job_master(job);
+  if (master == nullptr || is_terminal(master->state())) return "";
+  std::string text =
+      fmt::format("job is {}, waits for '{}', has {} slots\n", to_string(master->state()),
+                  master->waiting_for(), master->slots().size());
+  const ExecutionGraph& graph = master->graph();
+  for (uint32_t i = 0; i < graph.task_count(); i++) {
+    const Execution& execution = graph.at(i);
+    const uint32_t region = graph.regions().region_of(i);
+    text += fmt::format("  {}#{} {}{}, region {} with {} open inputs\n",
+                        to_string(graph.subtask_at(i)), execution.attempt,
+                        to_string(execution.state), execution.output_lost ? ", output lost" : "",
+                        region, graph.open_inputs(region));
+  }
+  return text;
+}
+
 void SimCluster::observe(const JobMaster& job) {
   names_[job.id()] = job.submission().name;
   if (const auto broken = invariants_[job.id()].check(job)) problems_.push_back(*broken);

@@ -174,6 +174,7 @@ uint64_t SimRun::faults() { return chaos_.done_count() + world().fault_plan().fi
 std::string SimRun::last_lines() {
   const std::vector<std::string>& lines = world().log().lines();
   std::string text;
+  for (size_t job = 0; job < jobs_.size(); ++job) text += cluster_.describe_unended(job);
   for (size_t i = lines.size() < kLastLines ? 0 : lines.size() - kLastLines; i < lines.size(); ++i)
     text += lines[i] + '\n';
   return text;

@@ -57,6 +57,19 @@ TEST_F(FailoverOfBlockingEdgeTest, WhatNobodyWantsIsNotMadeAgain) {
   EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, IsEmpty());
 }
 
+TEST_F(FailoverOfBlockingEdgeTest, WhoWillRunAgainWantsWhatItHasRead) {
+  end(&graph_, 4, 6);
+  EXPECT_EQ(graph_.unended(4), 0u);
+  graph_.decide_restart(4);
+  graph_.decide_restart(4);
+  EXPECT_EQ(graph_.unended(4), 1u);
+  graph_.lose_output(1);  // Before the new attempt begins.
+  EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, ElementsAre(1, 4));
+  graph_.reset(4);
+  EXPECT_EQ(graph_.unended(4), 1u);
+  EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, ElementsAre(1));
+}
+
 TEST_F(FailoverOfBlockingEdgeTest, WhatHasEndedStaysUntilSomethingElseIsMade) {
   end(&graph_, 4, 5);
   move_to(&graph_, 5, TaskState::kRunning);

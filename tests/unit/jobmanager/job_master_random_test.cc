@@ -134,7 +134,11 @@ class RandomCluster {
       fail("the job waits for a time that has passed");
       return;
     }
-    if (faults && random_->one_in(in_stages_ ? 80 : 60)) return lose_one();
+    if (faults && random_->one_in(in_stages_ ? 80 : 60)) {
+      lose_one();
+      if (random_->one_in(3)) lose_one();  // As when the JobManager was paused for long.
+      return;
+    }
     if (faults && random_->one_in(30) && task_managers_.size() < 5) return add_task_manager();
     if (task_managers_.empty()) return add_task_manager();
     auto it =
