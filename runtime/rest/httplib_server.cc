@@ -68,6 +68,8 @@ class BoundedServer final : public httplib::Server {
     new_task_queue = [this] { return new RequestQueue(threads_); };
     set_keep_alive_timeout(kKeepAlive.count());  // What answers say.
     set_keep_alive_max_count(kRequestsMax);
+    // The head of an answer and its body are sent one after the other.
+    set_tcp_nodelay(true);
   }
 
   /// By itself it lets five connect at once: others try again after a second.

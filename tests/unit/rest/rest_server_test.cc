@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -166,6 +167,24 @@ TEST_F(RestServerTest, AnswersSeveralRequestsOnOneConnection) {
   const std::string last = "GET /jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(::send(socket, last.data(), last.size(), 0), static_cast<ssize_t>(last.size()));
   EXPECT_THAT(read_all(socket), HasSubstr("Connection: close"));
+}
+
+/// A client that acknowledges late, as all do who ask again, is not waited for in the middle.
+TEST_F(RestServerTest, AnswersTheNextRequestOfAConnectionAtOnce) {
+  const std::string request = "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const int socket = open_connection("");
+  const auto clock = make_system_clock();
+  std::vector<Duration> took;
+  for (int i = 0; i < 51; ++i) {
+    const TimePoint begin = clock->now();
+    ASSERT_EQ(::send(socket, request.data(), request.size(), 0),
+              static_cast<ssize_t>(request.size()));
+    ASSERT_THAT(read_until(socket, "]}"), StartsWith("HTTP/1.1 200"));
+    took.push_back(clock->now() - begin);
+  }
+  ::close(socket);
+  std::ranges::nth_element(took, took.begin() + 25);
+  EXPECT_LT(took[25], 30ms);  // Acknowledgements take 40 ms.
 }
 
 /// What is behind a request that was refused before its body was read is no other request.
