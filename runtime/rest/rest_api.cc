@@ -19,11 +19,15 @@ namespace {
 
 constexpr size_t kParameterShown = 64;
 
-Response respond(const Json& json, int status = 200) {
+Response respond(std::string json, int status = 200) {
   Response response;
   response.status = status;
-  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  response.body = std::move(json);
   return response;
+}
+
+Response respond(const Json& json, int status = 200) {
+  return respond(json.dump(-1, ' ', false, Json::error_handler_t::replace), status);
 }
 
 std::vector<std::string_view> segments_of(std::string_view path) {
@@ -225,7 +229,7 @@ Result<Response> RestApi::show_task_manager(const Parameters& parameters, const 
 Result<Response> RestApi::show_task_manager_metrics(const Parameters& parameters,
                                                     const Request& request) const {
   ASSIGN_OR_RETURN(const TaskManagerView one, task_manager(parameters));
-  return respond(metrics_json(metrics_of(one), query_list(request, "get")));
+  return respond(metrics_text(metrics_of(one), query_list(request, "get")));
 }
 
 /// Over those that are named, or all.
@@ -247,7 +251,7 @@ Result<Response> RestApi::show_job_manager_metrics(const Parameters&,
                                                    const Request& request) const {
   ASSIGN_OR_RETURN(const auto jobs, queries_.jobs());
   ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  return respond(metrics_json(metrics_of(numbers_of(jobs, task_managers), queries_.process()),
+  return respond(metrics_text(metrics_of(numbers_of(jobs, task_managers), queries_.process()),
                               query_list(request, "get")));
 }
 
@@ -330,7 +334,7 @@ Result<Response> RestApi::show_job_exceptions(const Parameters& parameters,
 Result<Response> RestApi::show_job_metrics(const Parameters& parameters,
                                            const Request& request) const {
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
-  return respond(metrics_json(metrics_of(view.summary), query_list(request, "get")));
+  return respond(metrics_text(metrics_of(view.summary), query_list(request, "get")));
 }
 
 /// Over those that are named, or all.
@@ -353,7 +357,7 @@ Result<Response> RestApi::show_vertex(const Parameters& parameters, const Reques
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
   ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
   ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  return respond(vertex_json(view, *vertex, task_managers));
+  return respond(vertex_text(view, *vertex, task_managers));
 }
 
 Result<Response> RestApi::show_back_pressure(const Parameters& parameters, const Request&) const {
@@ -366,7 +370,7 @@ Result<Response> RestApi::show_subtask_times(const Parameters& parameters, const
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
   ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
   ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  return respond(subtask_times_json(view, *vertex, task_managers));
+  return respond(subtask_times_text(view, *vertex, task_managers));
 }
 
 Result<Response> RestApi::show_vertex_task_managers(const Parameters& parameters,
@@ -394,7 +398,7 @@ Result<Response> RestApi::show_subtask(const Parameters& parameters, const Reque
                                  parameters.at(3).substr(0, kParameterShown), subtask->index,
                                  subtask->attempt));
   ASSIGN_OR_RETURN(const auto task_managers, queries_.task_managers());
-  return respond(subtask_json(*subtask, view.now, task_managers));
+  return respond(subtask_text(*subtask, view.now, task_managers));
 }
 
 /// Each subtask's, with its index before the name.
@@ -407,7 +411,7 @@ Result<Response> RestApi::show_vertex_metrics(const Parameters& parameters,
     for (auto& [name, value] : metrics_of(*vertex, subtask))
       metrics.push_back({fmt::format("{}.{}", subtask.index, name), value});
   }
-  return respond(metrics_json(metrics, query_list(request, "get")));
+  return respond(metrics_text(metrics, query_list(request, "get")));
 }
 
 Result<Response> RestApi::show_subtasks_metrics(const Parameters& parameters,
@@ -431,7 +435,7 @@ Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
   ASSIGN_OR_RETURN(const JobView view, job(parameters));
   ASSIGN_OR_RETURN(const VertexView* vertex, find_vertex(view, parameters.at(1)));
   ASSIGN_OR_RETURN(const SubtaskView* subtask, find_subtask(*vertex, parameters.at(2)));
-  return respond(metrics_json(metrics_of(*vertex, *subtask), query_list(request, "get")));
+  return respond(metrics_text(metrics_of(*vertex, *subtask), query_list(request, "get")));
 }
 
 // ---- Logs ----

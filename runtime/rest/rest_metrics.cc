@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "runtime/metrics/metric_catalog.h"
+#include "runtime/rest/json_text.h"
 
 namespace freshet::rest {
 
@@ -117,17 +118,20 @@ ClusterNumbers numbers_of(const std::vector<JobSummaryView>& jobs,
   return numbers;
 }
 
-Json metrics_json(const std::vector<Metric>& metrics, const std::vector<std::string>& wanted) {
+std::string metrics_text(const std::vector<Metric>& metrics,
+                         const std::vector<std::string>& wanted) {
   const Names names = names_of(wanted);
-  Json json = Json::array();
+  JsonText text;
+  text.begin_array();
   for (const auto& [name, value] : metrics) {
     if (wanted.empty()) {
-      json.push_back(Json{{"id", name}});
+      text.begin_object().add("id", name).end_object();
     } else if (names.contains(name)) {
-      json.push_back(Json{{"id", name}, {"value", value_text(value)}});
+      text.begin_object().add("id", name).add("value", value_text(value)).end_object();
     }
   }
-  return json;
+  text.end_array();
+  return text.take();
 }
 
 Result<Json> aggregated_metrics_json(const std::vector<std::vector<Metric>>& all,
@@ -141,9 +145,11 @@ Result<Json> aggregated_metrics_json(const std::vector<std::vector<Metric>>& all
   }
   std::vector<std::pair<std::string, Aggregate>> sums;  // In the order of the first that has them.
   for (const std::vector<Metric>& metrics : all) {
+    size_t next = 0;  // Most have the same ones in the same order.
     for (const auto& [name, value] : metrics) {
-      auto at = std::find_if(sums.begin(), sums.end(),
-                             [&name = name](const auto& one) { return one.first == name; });
+      auto at = sums.begin() + static_cast<ptrdiff_t>(std::min(next++, sums.size()));
+      if (at == sums.end() || at->first != name)
+        at = std::ranges::find(sums, name, &std::pair<std::string, Aggregate>::first);
       if (at == sums.end()) at = sums.insert(sums.end(), {name, {}});
       at->second.add(value);
     }

@@ -27,7 +27,8 @@ ClusterNumbers numbers_of(const std::vector<JobSummaryView>&, const std::vector<
 
 /// With an empty `wanted`: `[{"id": ...}]`, else `[{"id": ..., "value": "..."}]` of those wanted
 /// that there are. Values are texts, as in Flink.
-Json metrics_json(const std::vector<Metric>& metrics, const std::vector<std::string>& wanted);
+std::string metrics_text(const std::vector<Metric>& metrics,
+                         const std::vector<std::string>& wanted);
 
 /// The same over many: `min`, `max`, `avg`, `sum`, or those of them that `aggregations` names.
 /// kInvalidArgument when it names something else.

@@ -4,37 +4,52 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
+
+#include "runtime/rest/json_text.h"
 
 namespace freshet::rest {
 
 namespace {
 
+constexpr size_t kHeadBytes = 4096;    // Of an answer, besides its subtasks.
+constexpr size_t kSubtaskBytes = 640;  // Usually.
+
 constexpr TaskState kBeforeTheEnd[] = {TaskState::kCreated, TaskState::kScheduled,
                                        TaskState::kDeploying, TaskState::kInitializing,
                                        TaskState::kRunning};
 
-constexpr std::pair<const char*, uint64_t TaskNumbers::*> kTypical[] = {
-    {"read-bytes", &TaskNumbers::bytes_in},
-    {"write-bytes", &TaskNumbers::bytes_out},
-    {"read-records", &TaskNumbers::records_in},
-    {"write-records", &TaskNumbers::records_out},
+struct ShownNumber {
+  const char* name;
+  uint64_t TaskNumbers::*number;
+  const char* complete = nullptr;  // The key that says that it is.
+};
+constexpr ShownNumber kNumbers[] = {
+    {"read-bytes", &TaskNumbers::bytes_in, "read-bytes-complete"},
+    {"write-bytes", &TaskNumbers::bytes_out, "write-bytes-complete"},
+    {"read-records", &TaskNumbers::records_in, "read-records-complete"},
+    {"write-records", &TaskNumbers::records_out, "write-records-complete"},
     {"accumulated-backpressured-time", &TaskNumbers::back_pressured_ms},
     {"accumulated-idle-time", &TaskNumbers::idle_ms},
     {"accumulated-busy-time", &TaskNumbers::busy_ms}};
 
 Json metrics_json(const ExecutionProgress& progress) {
-  return Json{{"read-bytes", progress.bytes_in},
-              {"read-bytes-complete", true},
-              {"write-bytes", progress.bytes_out},
-              {"write-bytes-complete", true},
-              {"read-records", progress.records_in},
-              {"read-records-complete", true},
-              {"write-records", progress.records_out},
-              {"write-records-complete", true},
-              {"accumulated-backpressured-time", progress.back_pressured_ms},
-              {"accumulated-idle-time", progress.idle_ms},
-              {"accumulated-busy-time", progress.busy_ms}};
+  Json json;
+  for (const ShownNumber& one : kNumbers) {
+    json[one.name] = progress.*one.number;
+    if (one.complete != nullptr) json[one.complete] = true;
+  }
+  return json;
+}
+
+void add_metrics(const ExecutionProgress& progress, JsonText& text) {
+  text.begin_object("metrics");
+  for (const ShownNumber& one : kNumbers) {
+    text.add(one.name, progress.*one.number);
+    if (one.complete != nullptr) text.add(one.complete, true);
+  }
+  text.end_object();
 }
 
 ExecutionProgress sum_of(const std::vector<SubtaskView>& subtasks) {
@@ -105,11 +120,11 @@ Json statistics_json(std::vector<int64_t> values) {
 /// Of each number and each duration of subtasks, what is typical.
 Json aggregated_json(const std::vector<SubtaskView>& subtasks, EpochMillis now) {
   Json metrics = Json::object();
-  for (const auto& [name, member] : kTypical) {
+  for (const ShownNumber& shown : kNumbers) {
     std::vector<int64_t> values;
     for (const SubtaskView& one : subtasks)
-      values.push_back(static_cast<int64_t>(one.progress.*member));
-    metrics[name] = statistics_json(std::move(values));
+      values.push_back(static_cast<int64_t>(one.progress.*shown.number));
+    metrics[shown.name] = statistics_json(std::move(values));
   }
   Json durations = Json::object();
   for (const TaskState state : kBeforeTheEnd) {
@@ -120,12 +135,21 @@ Json aggregated_json(const std::vector<SubtaskView>& subtasks, EpochMillis now) 
   return Json{{"metrics", std::move(metrics)}, {"status-duration", std::move(durations)}};
 }
 
-std::string endpoint_of(TaskManagerId id, const std::vector<TaskManagerView>& task_managers) {
-  for (const TaskManagerView& one : task_managers) {
-    if (one.id == id) return fmt::format("{}:{}", one.data_host, one.data_port);
+/// Where TaskManagers are.
+class Endpoints {
+ public:
+  explicit Endpoints(const std::vector<TaskManagerView>& task_managers) {
+    for (const TaskManagerView& one : task_managers)
+      places_[one.id] = fmt::format("{}:{}", one.data_host, one.data_port);
   }
-  return "(unassigned)";
-}
+  std::string_view of(TaskManagerId id) const {
+    const auto found = places_.find(id);
+    return found == places_.end() ? std::string_view("(unassigned)") : found->second;
+  }
+
+ private:
+  std::map<TaskManagerId, std::string> places_;
+};
 
 std::string id_of(TaskManagerId id) {
   return id == TaskManagerId() ? "(unassigned)" : to_string(id);
@@ -133,13 +157,12 @@ std::string id_of(TaskManagerId id) {
 
 /// With the subtasks that it has.
 Json task_manager_of_vertex_json(TaskManagerId id, const std::vector<SubtaskView>& subtasks,
-                                 EpochMillis now,
-                                 const std::vector<TaskManagerView>& task_managers) {
+                                 EpochMillis now, const Endpoints& endpoints) {
   TaskCounts counts{};
   for (const SubtaskView& one : subtasks) ++counts[static_cast<size_t>(one.state)];
   const auto [begin, end] = times_of(subtasks);
   Json json;
-  json["endpoint"] = endpoint_of(id, task_managers);
+  json["endpoint"] = endpoints.of(id);
   json["status"] = vertex_state_name(counts, static_cast<uint32_t>(subtasks.size()));
   json["start-time"] = begin;
   json["end-time"] = end;
@@ -151,8 +174,35 @@ Json task_manager_of_vertex_json(TaskManagerId id, const std::vector<SubtaskView
   return json;
 }
 
-Json vertex_head_json(const JobView& job, const VertexView& vertex) {
-  return Json{{"id", vertex.id}, {"name", vertex.name}, {"now", job.now}};
+/// Without its bracket at the beginning.
+void add_subtask(const SubtaskView& subtask, EpochMillis now, const Endpoints& endpoints,
+                 JsonText& text) {
+  text.add("subtask", subtask.index)
+      .add("status", task_state_name(subtask.state))
+      .add("attempt", subtask.attempt)
+      .add("endpoint", endpoints.of(subtask.task_manager))
+      .add("start-time", subtask.started)
+      .add("end-time", subtask.ended)
+      .add("duration", duration(subtask.started, subtask.ended, now));
+  add_metrics(subtask.progress, text);
+  text.add("taskmanager-id", id_of(subtask.task_manager)).begin_object("status-duration");
+  for (const TaskState state : kBeforeTheEnd)
+    text.add(task_state_name(state), duration_in(subtask, state, now));
+  text.end_object().end_object();
+}
+
+/// When it came to each state; 0 for those that it did not come to.
+void add_times(const SubtaskView& subtask, JsonText& text) {
+  const auto entered = [&](TaskState state) {
+    return std::max<EpochMillis>(0, subtask.entered[static_cast<size_t>(state)]);
+  };
+  text.begin_object("timestamps");
+  for (const TaskState state : kBeforeTheEnd) text.add(task_state_name(state), entered(state));
+  const EpochMillis finished = entered(TaskState::kFinished);
+  text.add("FINISHED", finished != 0 ? finished : entered(TaskState::kEndOfData));
+  for (const TaskState state : {TaskState::kCanceling, TaskState::kCanceled, TaskState::kFailed})
+    text.add(task_state_name(state), entered(state));
+  text.add("RECONCILING", int64_t{0}).end_object();
 }
 
 }  // namespace
@@ -179,55 +229,48 @@ Json vertex_summary_json(const VertexView& vertex, EpochMillis now) {
   return json;
 }
 
-Json subtask_json(const SubtaskView& subtask, EpochMillis now,
-                  const std::vector<TaskManagerView>& task_managers) {
-  Json json;
-  json["subtask"] = subtask.index;
-  json["status"] = task_state_name(subtask.state);
-  json["attempt"] = subtask.attempt;
-  json["endpoint"] = endpoint_of(subtask.task_manager, task_managers);
-  json["start-time"] = subtask.started;
-  json["end-time"] = subtask.ended;
-  json["duration"] = duration(subtask.started, subtask.ended, now);
-  json["metrics"] = metrics_json(subtask.progress);
-  json["taskmanager-id"] = id_of(subtask.task_manager);
-  json["status-duration"] = Json::object();
-  for (const TaskState state : kBeforeTheEnd)
-    json["status-duration"][task_state_name(state)] = duration_in(subtask, state, now);
-  return json;
+std::string subtask_text(const SubtaskView& subtask, EpochMillis now,
+                         const std::vector<TaskManagerView>& task_managers) {
+  JsonText text;
+  add_subtask(subtask, now, Endpoints(task_managers), text.begin_object());
+  return text.take();
 }
 
-Json vertex_json(const JobView& job, const VertexView& vertex,
-                 const std::vector<TaskManagerView>& task_managers) {
-  Json json;
-  json["id"] = vertex.id;
-  json["name"] = vertex.name;
-  json["parallelism"] = vertex.parallelism;
-  json["maxParallelism"] = vertex.max_parallelism;
-  json["now"] = job.now;
-  json["subtasks"] = Json::array();
-  for (const SubtaskView& one : vertex.subtasks)
-    json["subtasks"].push_back(subtask_json(one, job.now, task_managers));
-  json["aggregated"] = aggregated_json(vertex.subtasks, job.now);
-  return json;
-}
-
-Json subtask_times_json(const JobView& job, const VertexView& vertex,
+std::string vertex_text(const JobView& job, const VertexView& vertex,
                         const std::vector<TaskManagerView>& task_managers) {
-  Json json = vertex_head_json(job, vertex);
-  json["subtasks"] = Json::array();
+  const Endpoints endpoints(task_managers);
+  JsonText text;
+  text.reserve(kHeadBytes + kSubtaskBytes * vertex.subtasks.size());
+  text.begin_object()
+      .add("id", vertex.id)
+      .add("name", vertex.name)
+      .add("parallelism", vertex.parallelism)
+      .add("maxParallelism", vertex.max_parallelism)
+      .add("now", job.now)
+      .begin_array("subtasks");
+  for (const SubtaskView& one : vertex.subtasks)
+    add_subtask(one, job.now, endpoints, text.begin_object());
+  text.end_array().add_json("aggregated", aggregated_json(vertex.subtasks, job.now)).end_object();
+  return text.take();
+}
+
+std::string subtask_times_text(const JobView& job, const VertexView& vertex,
+                               const std::vector<TaskManagerView>& task_managers) {
+  const Endpoints endpoints(task_managers);
+  JsonText text;
+  text.reserve(kHeadBytes + kSubtaskBytes / 2 * vertex.subtasks.size());
+  text.begin_object().add("id", vertex.id).add("name", vertex.name).add("now", job.now);
+  text.begin_array("subtasks");
   for (const SubtaskView& one : vertex.subtasks) {
-    Json times = task_counts_json({});  // Every state, with 0 for those that it did not come to.
-    for (size_t i = 0; i < one.entered.size(); ++i) {
-      if (one.entered[i] != kNever)
-        times[task_state_name(static_cast<TaskState>(i))] = one.entered[i];
-    }
-    json["subtasks"].push_back(Json{{"subtask", one.index},
-                                    {"endpoint", endpoint_of(one.task_manager, task_managers)},
-                                    {"duration", duration(one.started, one.ended, job.now)},
-                                    {"timestamps", std::move(times)}});
+    text.begin_object()
+        .add("subtask", one.index)
+        .add("endpoint", endpoints.of(one.task_manager))
+        .add("duration", duration(one.started, one.ended, job.now));
+    add_times(one, text);
+    text.end_object();
   }
-  return json;
+  text.end_array().end_object();
+  return text.take();
 }
 
 Json vertex_task_managers_json(const JobView& job, const VertexView& vertex,
@@ -239,11 +282,12 @@ Json vertex_task_managers_json(const JobView& job, const VertexView& vertex,
     if (there.empty()) order.push_back(one.task_manager);
     there.push_back(one);
   }
-  Json json = vertex_head_json(job, vertex);
+  const Endpoints endpoints(task_managers);
+  Json json{{"id", vertex.id}, {"name", vertex.name}, {"now", job.now}};
   json["taskmanagers"] = Json::array();
   for (const TaskManagerId id : order)
     json["taskmanagers"].push_back(
-        task_manager_of_vertex_json(id, by_place[id], job.now, task_managers));
+        task_manager_of_vertex_json(id, by_place[id], job.now, endpoints));
   return json;
 }
 

@@ -14,6 +14,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 constexpr const char* kJob = "/jobs/00000000000000010000000000000002";
 constexpr const char* kSource = "/vertices/000000000000000000000000000000aa";
@@ -175,6 +176,40 @@ TEST_F(RestApiTest, ShowsTheSubtasksOfAVertex) {
   EXPECT_EQ(subtask["metrics"]["read-records"], 11);
   cluster_.job_view.vertices[1].subtasks[1].task_manager = TaskManagerId();
   EXPECT_EQ(get(sink())["subtasks"][1]["endpoint"], "(unassigned)");
+}
+
+/// To the last byte: texts that are written at once are what a tree of values would be.
+TEST_F(RestApiTest, WritesManySubtasksAsItWritesOne) {
+  const std::string path = sink();
+  cluster_.job_view.vertices[1].name = "a \"b\" \\ \n ü \xff";
+  const auto body = [&](const std::string& rest) {
+    return api_.handle({"GET", path + rest, {}}).body;
+  };
+  const std::string one = body("/subtasks/1");
+  EXPECT_EQ(one, R"({"subtask":1,"status":"RUNNING","attempt":0,"endpoint":"127.0.0.1:4711",)"
+                 R"("start-time":45001,"end-time":-1,"duration":54999,"metrics":{"read-bytes":0,)"
+                 R"("read-bytes-complete":true,"write-bytes":0,"write-bytes-complete":true,)"
+                 R"("read-records":11,"read-records-complete":true,"write-records":0,)"
+                 R"("write-records-complete":true,"accumulated-backpressured-time":0,)"
+                 R"("accumulated-idle-time":0,"accumulated-busy-time":50},)"
+                 R"("taskmanager-id":"tm-0000000000000007","status-duration":{"CREATED":4000,)"
+                 R"("SCHEDULED":1001,"DEPLOYING":99,"INITIALIZING":201,"RUNNING":54699}})");
+  const std::string name = R"("a \"b\" \\ \n ü )"
+                           "\xef\xbf\xbd\"";
+  const std::string all = body("");
+  EXPECT_THAT(all, StartsWith(R"({"id":"000000000000000000000000000000bb","name":)" + name));
+  EXPECT_THAT(all, HasSubstr(R"("now":100000,"subtasks":[)" + body("/subtasks/0") + "," + one +
+                             R"(],"aggregated":{"metrics":{"read-bytes":{"min":0,)"));
+  EXPECT_EQ(body("/subtasktimes"),
+            R"({"id":"000000000000000000000000000000bb","name":)" + name +
+                R"(,"now":100000,"subtasks":[{"subtask":0,"endpoint":"127.0.0.1:4711",)"
+                R"("duration":55000,"timestamps":{"CREATED":40000,"SCHEDULED":44000,)"
+                R"("DEPLOYING":45000,"INITIALIZING":45100,"RUNNING":45300,"FINISHED":0,)"
+                R"("CANCELING":0,"CANCELED":0,"FAILED":0,"RECONCILING":0}},{"subtask":1,)"
+                R"("endpoint":"127.0.0.1:4711","duration":54999,"timestamps":{"CREATED":40000,)"
+                R"("SCHEDULED":44000,"DEPLOYING":45001,"INITIALIZING":45100,"RUNNING":45301,)"
+                R"("FINISHED":0,"CANCELING":0,"CANCELED":0,"FAILED":0,"RECONCILING":0}}]})");
+  EXPECT_EQ(json::parse(all), get(path));
 }
 
 TEST_F(RestApiTest, ShowsASubtaskByItself) {
