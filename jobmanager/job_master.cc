@@ -115,7 +115,7 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
   failure.cause = unavailable(describe(from) + " does not run tasks any more that it had started");
   for (const uint32_t index : tasks->second) {
     const Execution& execution = graph_.at(index);
-    const AttemptId attempt{id(), graph_.subtask_at(index), execution.attempt};
+    const AttemptId attempt = attempt_at(index);
     if (!execution.acknowledged || !is_live(execution.state) ||
         std::binary_search(sorted.begin(), sorted.end(), attempt)) {
       continue;
@@ -125,7 +125,7 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
       continue;
     }
     if (execution.state != TaskState::kCanceling) failure.subtasks.push_back(attempt.subtask);
-    graph_.move(index, TaskState::kFailed);
+    move_task(index, TaskState::kFailed);
   }
   if (!failure.subtasks.empty()) fail(now, failure, commands);
   advance(now, commands);
@@ -159,7 +159,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
     case TaskState::kEndOfData: {
       if (canceling || report.state <= execution->state) break;
       while (execution->state != report.state) {
-        graph_.move(index, static_cast<TaskState>(static_cast<uint8_t>(execution->state) + 1));
+        move_task(index, static_cast<TaskState>(static_cast<uint8_t>(execution->state) + 1));
       }
       deployed_once_ = deployed_once_ || all_have_run();
       if (report.state == TaskState::kEndOfData) {
@@ -170,7 +170,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
     case TaskState::kCanceled:
     case TaskState::kFailed: {
       const bool failed = report.state == TaskState::kFailed;
-      graph_.move(index, failed || !canceling ? TaskState::kFailed : TaskState::kCanceled);
+      move_task(index, failed || !canceling ? TaskState::kFailed : TaskState::kCanceled);
       if (!canceling) {
         const Status cause = failed ? report.cause : aborted("was canceled by its TaskManager");
         fail(now, {{report.attempt.subtask}, cause, report.operator_name, {}, {}, {}}, commands);
@@ -180,7 +180,7 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
     }
     case TaskState::kFinished:
       if (canceling) {  // It had been told to finish before.
-        graph_.move(index, TaskState::kCanceled);
+        move_task(index, TaskState::kCanceled);
         release_outputs({index}, commands);
         advance(now, commands);
       } else if (is_finishing(index)) {
@@ -271,6 +271,16 @@ std::vector<uint32_t> JobMaster::lose_outputs(const ChannelsLostReport& report) 
 void JobMaster::set_now(TimePoint now) {
   now_ = now;
   graph_.set_now(now);
+}
+
+void JobMaster::move_task(uint32_t index, TaskState to) {
+  graph_.move(index, to);
+  LOG_DEBUG("task_state",
+            {{"job", id()}, {"attempt", attempt_at(index)}, {"state", to_string(to)}});
+}
+
+AttemptId JobMaster::attempt_at(uint32_t index) const {
+  return {id(), graph_.subtask_at(index), graph_.at(index).attempt};
 }
 
 void JobMaster::move(JobState to) {
@@ -410,8 +420,8 @@ void JobMaster::finish(JobCommands& commands) {
     job_commands::FinishTasks message{to, {}};
     for (const uint32_t index : tasks) {
       if (!is_live(graph_.at(index).state)) continue;
-      graph_.move(index, TaskState::kFinished);
-      message.attempts.push_back({id(), graph_.subtask_at(index), graph_.at(index).attempt});
+      move_task(index, TaskState::kFinished);
+      message.attempts.push_back(attempt_at(index));
     }
     if (!message.attempts.empty()) commands.push_back(std::move(message));
   }

@@ -152,8 +152,10 @@ class JobMaster {
   /// At the begin of each event.
   void set_now(TimePoint now);
   void move(JobState to);
+  void move_task(uint32_t index, TaskState to);
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
+  AttemptId attempt_at(uint32_t index) const;
   /// `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`; only the id of one that is unknown.
   std::string describe(TaskManagerId) const;
   /// `sink (2/4)`

@@ -14,6 +14,10 @@ namespace freshet {
 void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& commands,
                      const std::vector<uint32_t>& lost_outputs) {
   if (state_ != JobState::kRunning && state_ != JobState::kRestarting) return;
+  for (const SubtaskId subtask : failure.subtasks)
+    LOG_DEBUG("task_failed", {{"job", id()}, {"attempt", attempt_at(graph_.index_of(subtask))}});
+  for (const uint32_t index : lost_outputs)
+    LOG_DEBUG("output_lost", {{"job", id()}, {"attempt", attempt_at(index)}});
   const FailoverPlan plan = plan_failover(graph_, failure.subtasks, lost_outputs);
   if (plan.regions.empty()) return;  // Nobody wants what was lost.
   cause_ = failure.cause;
@@ -57,8 +61,8 @@ void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<Ou
   }
   if (misled.empty()) return;
   LOG_WARN("output_differs", {{"job", id()},
+                              {"attempt", attempt_at(index)},
                               {"task", name_of(subtask)},
-                              {"attempt", graph_.at(index).attempt},
                               {"consumers", misled.size()}});
   begin_restart(now, plan_failover(graph_, misled, {}), Duration::zero(), commands);
 }
@@ -81,6 +85,7 @@ void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) 
   for (const uint32_t region : plan.regions) {
     finishing_.erase(region);
     for (const uint32_t index : graph_.regions().members(region)) {
+      LOG_DEBUG("task_restarts", {{"job", id()}, {"attempt", attempt_at(index)}});
       graph_.decide_restart(index);
       pending_restart_->versions.push_back({index, graph_.at(index).version});
       executions.push_back(index);
@@ -104,9 +109,8 @@ void JobMaster::cancel_live(const std::vector<uint32_t>& executions, JobCommands
   for (const uint32_t index : executions) {
     const Execution& execution = graph_.at(index);
     if (!is_live(execution.state) || execution.state == TaskState::kCanceling) continue;
-    graph_.move(index, TaskState::kCanceling);
-    by_task_manager[execution.task_manager].push_back(
-        {id(), graph_.subtask_at(index), execution.attempt});
+    move_task(index, TaskState::kCanceling);
+    by_task_manager[execution.task_manager].push_back(attempt_at(index));
   }
   for (auto& [to, attempts] : by_task_manager) {
     commands.push_back(job_commands::CancelTasks{to, std::move(attempts)});

@@ -45,9 +45,11 @@ void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,
   std::sort(executions.begin(), executions.end());
   const bool was_idle = graph_.live_count() == 0;
   for (const auto& [index, slot] : placements) {
-    graph_.move(index, TaskState::kScheduled);
+    move_task(index, TaskState::kScheduled);
     graph_.assign(index, slot.allocation, slot.task_manager, slot.index);
-    graph_.move(index, TaskState::kDeploying);
+    move_task(index, TaskState::kDeploying);
+    LOG_DEBUG("task_deployed",
+              {{"job", id()}, {"attempt", attempt_at(index)}, {"task_manager", slot.task_manager}});
   }
   for (const uint32_t index : executions) deployed_[graph_.at(index).task_manager].push_back(index);
   if (!pending_restart_ && state_ != JobState::kRunning) move(JobState::kRunning);
@@ -96,8 +98,7 @@ void JobMaster::finish_region(uint32_t region, JobCommands& commands) {
   for (const uint32_t index : graph_.regions().members(region)) {
     const Execution& execution = graph_.at(index);
     CHECK(execution.state == TaskState::kEndOfData);
-    by_task_manager[execution.task_manager].push_back(
-        {id(), graph_.subtask_at(index), execution.attempt});
+    by_task_manager[execution.task_manager].push_back(attempt_at(index));
     tasks++;
   }
   finishing_[region] = tasks;
@@ -106,7 +107,7 @@ void JobMaster::finish_region(uint32_t region, JobCommands& commands) {
 }
 
 void JobMaster::move_to_finished(uint32_t index) {
-  graph_.move(index, TaskState::kFinished);
+  move_task(index, TaskState::kFinished);
   const auto found = finishing_.find(graph_.regions().region_of(index));
   if (--found->second != 0) return;
   schedule_.stop_region(found->first, /*again=*/false);
@@ -145,6 +146,10 @@ void JobMaster::release_partitions(JobCommands& commands) {
   for (const uint32_t g : graph_.take_read_groups()) {
     const ConsumedPartitionGroup& group = graph_.group(g);
     if (group.unread != 0 || group.unfinished != 0 || group.released) continue;
+    LOG_DEBUG("partitions_released", {{"job", id()},
+                                      {"dataset", group.dataset.value},
+                                      {"first_producer", group.producers.begin},
+                                      {"producers", group.producers.size()}});
     graph_.note_released(g);
     located_.drop(g);
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++)
@@ -181,14 +186,14 @@ JobMaster::Loss JobMaster::take_away(TaskManagerId lost) {
   for (const uint32_t index : tasks.mapped()) {
     const TaskState state = graph_.at(index).state;
     if (state_ == JobState::kCommitting) {
-      if (is_live(state)) graph_.move(index, TaskState::kFinished);  // Its result is in the ledger.
+      if (is_live(state)) move_task(index, TaskState::kFinished);  // Its result is in the ledger.
       continue;
     }
     if (is_finishing(index)) {
       move_to_finished(index);
     } else if (is_live(state)) {
       if (state != TaskState::kCanceling) loss.failed.push_back(graph_.subtask_at(index));
-      graph_.move(index, TaskState::kFailed);
+      move_task(index, TaskState::kFailed);
     }
     if (graph_.at(index).state == TaskState::kFinished && !graph_.at(index).output_lost) {
       graph_.lose_output(index);

@@ -171,6 +171,9 @@ struct ConfigKey {
           "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
   SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
+  SETTING(kLogLevel, "env.log.level", "info", choice("debug|info|warn|error"), kProcess, \
+          "least important lines of a process's log; debug: also each task that is deployed, " \
+          "ends or restarts") \
   SETTING(kWatchdogTimeout, "task.watchdog.timeout", "10 s", duration(), kProcess, \
           "longest step of a task that its log does not name; 0 s: any") \
   SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), kJob, \

@@ -89,7 +89,7 @@ std::shared_ptr<spdlog::logger> make_logger(std::shared_ptr<spdlog::sinks::sink>
   auto logger = std::make_shared<spdlog::logger>("freshet", std::move(sink));
   logger->set_pattern("%L %H:%M:%S.%e %v");
   logger->set_level(spdlog::level::debug);
-  logger->flush_on(spdlog::level::info);
+  logger->flush_on(spdlog::level::debug);
   logger->set_error_handler(on_lost_line);
   return logger;
 }
@@ -162,17 +162,28 @@ void write_line(Target& to, LogLevel level, const std::string& line) {
 
 }  // namespace
 
+bool is_logged(LogLevel level) { return level >= target().minimum.load(std::memory_order_relaxed); }
+
+Result<LogLevel> parse_log_level(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warn") return LogLevel::kWarn;
+  if (name == "error") return LogLevel::kError;
+  return invalid_argument(
+      fmt::format("'{}' is no level of a log: one of debug, info, warn, error", name));
+}
+
 void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  if (!is_logged(level)) return;
   Target& to = target();
-  if (level < to.minimum.load(std::memory_order_relaxed)) return;
   const std::string line = line_of(event, fields);
   std::lock_guard lock(to.mutex);
   write_line(to, level, line);
 }
 
 void log_limited_warning(std::string_view event, std::initializer_list<LogField> fields) {
+  if (!is_logged(LogLevel::kWarn)) return;
   Target& to = target();
-  if (LogLevel::kWarn < to.minimum.load(std::memory_order_relaxed)) return;
   std::string line = line_of(event, fields);
   std::lock_guard lock(to.mutex);
   if (to.sink == nullptr) {  // Those of a simulation are in another time.

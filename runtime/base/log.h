@@ -36,13 +36,21 @@ struct LogField {
 
 /// Writes `I 12:00:03.120 jm-main checkpoint_completed job=3 checkpoint=17 duration_ms=84`: an
 /// event's name, then ids (job, vertex, subtask, attempt, checkpoint), then values with units.
-/// Never per record. Thread-safe.
+/// Never per record; per task or message only with LOG_DEBUG. Thread-safe.
 void log_event(LogLevel, std::string_view event, std::initializer_list<LogField> fields = {});
+/// True when events of the level are written. Thread-safe.
+bool is_logged(LogLevel);
 
-#define LOG_DEBUG(...) ::freshet::log_event(::freshet::LogLevel::kDebug, __VA_ARGS__)
-#define LOG_INFO(...) ::freshet::log_event(::freshet::LogLevel::kInfo, __VA_ARGS__)
-#define LOG_WARN(...) ::freshet::log_event(::freshet::LogLevel::kWarn, __VA_ARGS__)
-#define LOG_ERROR(...) ::freshet::log_event(::freshet::LogLevel::kError, __VA_ARGS__)
+/// What is not written is not evaluated.
+#define FRESHET_LOG(level, ...) \
+  (::freshet::is_logged(level) ? ::freshet::log_event(level, __VA_ARGS__) : void())
+#define LOG_DEBUG(...) FRESHET_LOG(::freshet::LogLevel::kDebug, __VA_ARGS__)
+#define LOG_INFO(...) FRESHET_LOG(::freshet::LogLevel::kInfo, __VA_ARGS__)
+#define LOG_WARN(...) FRESHET_LOG(::freshet::LogLevel::kWarn, __VA_ARGS__)
+#define LOG_ERROR(...) FRESHET_LOG(::freshet::LogLevel::kError, __VA_ARGS__)
+
+/// One of debug, info, warn and error.
+Result<LogLevel> parse_log_level(std::string_view name);
 
 /// Where lines go. Before any other thread runs; the default is standard error from kWarn up.
 void log_to_stderr(LogLevel minimum);

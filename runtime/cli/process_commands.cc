@@ -55,13 +55,14 @@ Result<Configuration> configuration_of(const ProcessOptions& options, const Conf
   return configuration;
 }
 
-Status prepare_process(const ProcessOptions& options) {
+Status prepare_process(const ProcessOptions& options, const Configuration& configuration) {
   if (options.parent != 0) RETURN_IF_ERROR(end_with_parent(options.parent));
+  ASSIGN_OR_RETURN(const LogLevel level, parse_log_level(configuration.text(config::kLogLevel)));
   if (options.log_file.empty()) {
-    log_to_stderr(LogLevel::kInfo);
+    log_to_stderr(level);
     return Status();
   }
-  return log_to_file(options.log_file, LogLevel::kInfo);
+  return log_to_file(options.log_file, level);
 }
 
 Result<std::unique_ptr<ForegroundState>> state_of(const ProcessOptions& options,
@@ -106,7 +107,7 @@ Status explain_start(const Status& why, const ConfigKey& port, const char* with_
 Status run_job_manager(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const Configuration configuration, configuration_of(options, config::kRpcPort));
   SignalWaiter signals;
-  RETURN_IF_ERROR(prepare_process(options));
+  RETURN_IF_ERROR(prepare_process(options, configuration));
   JobManagerProcess::Options process_options;
   process_options.configuration = configuration;
   process_options.log_path = options.log_file;
@@ -136,7 +137,7 @@ Status run_task_manager(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const Configuration configuration, configuration_of(options, config::kDataPort));
   ASSIGN_OR_RETURN(const Address job_manager, Address::parse(options.job_manager));
   SignalWaiter signals;
-  RETURN_IF_ERROR(prepare_process(options));
+  RETURN_IF_ERROR(prepare_process(options, configuration));
   TaskManagerProcess::Options process_options;
   process_options.configuration = configuration;
   process_options.job_manager = job_manager;

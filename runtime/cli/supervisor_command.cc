@@ -55,13 +55,14 @@ Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& o
 Status supervise(const SupervisorOptions& options) {
   ASSIGN_OR_RETURN(const auto directory,
                    ClusterDirectory::of(options.state_directory, options.name));
-  RETURN_IF_ERROR(log_to_file(directory.log_of(std::string(kSupervisorName)), LogLevel::kInfo));
+  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
+  ASSIGN_OR_RETURN(const LogLevel level, parse_log_level(configuration.text(config::kLogLevel)));
+  RETURN_IF_ERROR(log_to_file(directory.log_of(std::string(kSupervisorName)), level));
   SignalWaiter signals;
   const auto processes = make_system_process_host();
   const auto files = make_local_file_system();
   const auto clock = make_system_clock();
   ASSIGN_OR_RETURN(auto supervisor_options_value, supervisor_options(options));
-  ASSIGN_OR_RETURN(const Configuration configuration, parse_settings(options.settings));
   ExitReporter reporter(configuration.text(config::kSecret), host_id(*files), *clock);
   supervisor_options_value.on_task_manager_ended = [&reporter](const Address& job_manager,
                                                                const ProcessExit& exit) {

@@ -77,33 +77,6 @@ TEST_F(BatchTest, ManySubtasksRunOneAfterTheOtherOnOneSlot) {
   EXPECT_EQ(cluster_->count_in_log("jobmanager", "tasks_deployed"), 41u);
 }
 
-/// At each number of deployments, so in every phase.
-TEST_F(BatchTest, CountsExactlyWheneverATaskManagerIsKilled) {
-  start(2, 2);
-  uint32_t felt = 0;
-  for (size_t at = 1; at <= 8; at++) {
-    SCOPED_TRACE("after " + std::to_string(at) + " deployments");
-    const std::string output = directory_ / ("out" + std::to_string(at));
-    const size_t before = cluster_->count_in_log("jobmanager", "tasks_deployed");
-    const size_t failures = cluster_->count_in_log("jobmanager", "job_restarts");
-    FreshetProcess run(cluster_->command("run", word_count(input_, output, "8")));
-    ASSERT_TRUE(wait_until(
-        [&] { return cluster_->count_in_log("jobmanager", "tasks_deployed") >= before + at; }, 20s))
-        << run.errors();
-    cluster_->kill(at % 2 == 0 ? "taskmanager-1" : "taskmanager-2");
-    ASSERT_EQ(run.wait(60s), 0) << run.errors() << cluster_->log("jobmanager");
-    felt += cluster_->count_in_log("jobmanager", "job_restarts") > failures;
-    expect_counts(output);
-    ASSERT_TRUE(wait_until(
-        [&] {
-          return cluster_->process("taskmanager-1").running &&
-                 cluster_->process("taskmanager-2").running;
-        },
-        20s));
-  }
-  EXPECT_GE(felt, 4u);
-}
-
 /// A file that somebody removed is made again, with what was read of it.
 TEST_F(BatchTest, WhatIsLostIsMadeAgain) {
   use_lines(4 * kLines);  // So that nobody is done before the test has looked.

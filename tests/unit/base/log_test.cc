@@ -36,6 +36,25 @@ TEST(LogTest, WritesEventThenFieldsAndQuotesWhatIsNoWord) {
   EXPECT_EQ(lines[1], "odd word=\"\\x1b[31mred\\x0d\\x7f\xc3\xa9\" bell=\"\\x07\"");
 }
 
+TEST(LogTest, EvaluatesOnlyWhatIsWritten) {
+  int evaluated = 0;
+  log_to_stderr(LogLevel::kError);
+  LOG_DEBUG("many", {{"value", ++evaluated}});
+  LOG_WARN("some", {{"value", ++evaluated}});
+  log_to_stderr(LogLevel::kWarn);
+  EXPECT_EQ(evaluated, 0);
+  EXPECT_TRUE(is_logged(LogLevel::kWarn));
+  EXPECT_FALSE(is_logged(LogLevel::kInfo));
+}
+
+TEST(LogTest, KnowsTheNamesOfItsLevels) {
+  EXPECT_EQ(*parse_log_level("debug"), LogLevel::kDebug);
+  EXPECT_EQ(*parse_log_level("info"), LogLevel::kInfo);
+  EXPECT_EQ(*parse_log_level("warn"), LogLevel::kWarn);
+  EXPECT_EQ(*parse_log_level("error"), LogLevel::kError);
+  EXPECT_THAT(parse_log_level("INFO").status().message(), HasSubstr("debug, info, warn, error"));
+}
+
 TEST(LineLimitTest, LeavesOutWhatIsTooMuchAndSaysHowMuchItWas) {
   LineLimit limit;
   for (unsigned i = 0; i < LineLimit::kLinesMax; ++i)
