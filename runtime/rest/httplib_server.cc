@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <exception>
@@ -165,18 +166,38 @@ bool is_own_name(std::string host) {
   return host == "localhost" || host.find_first_not_of("0123456789.") == host.npos;
 }
 
+constexpr std::string_view kScheme = "http://";
+
+/// Where the path begins in a target that names the host, too, as proxies are sent (RFC 9112,
+/// 3.2.2); nullopt in any other.
+std::optional<size_t> path_in_absolute(const std::string& path) {
+  const auto same = [](char wanted, char given) {
+    return std::tolower(static_cast<unsigned char>(given)) == wanted;
+  };
+  if (path.size() < kScheme.size() ||
+      !std::equal(kScheme.begin(), kScheme.end(), path.begin(), same))
+    return std::nullopt;
+  return std::min(path.find('/', kScheme.size()), path.size());
+}
+
+/// Whom the client calls: where the target says it, the header does not count.
+std::string host_of(const httplib::Request& request) {
+  const auto path = path_in_absolute(request.path);
+  if (!path) return request.get_header_value("Host");
+  return request.path.substr(kScheme.size(), *path - kScheme.size());
+}
+
 /// Whether a page of another site has a browser send this, as it may even with a file.
 bool is_of_another_site(const httplib::Request& request) {
   const std::string origin = request.get_header_value("Origin");
   if (origin.empty()) return request.get_header_value("Sec-Fetch-Site") == "cross-site";
   const size_t host = origin.find("://");
-  return host == origin.npos || origin.substr(host + 3) != request.get_header_value("Host");
+  return host == origin.npos || origin.substr(host + 3) != host_of(request);
 }
 
 /// What nobody needs to see.
 std::optional<Response> refused_at_once(const httplib::Request& request, bool only_own_names) {
-  if (only_own_names && !is_own_name(request.get_header_value("Host")))
-    return error_response(403, refusal(403));
+  if (only_own_names && !is_own_name(host_of(request))) return error_response(403, refusal(403));
   if (is_of_another_site(request))
     return error_response(403, "pages of other sites may not send requests");
   if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding"))
@@ -188,11 +209,11 @@ std::optional<Response> refused_at_once(const httplib::Request& request, bool on
 Request request_of(const httplib::Request& from) {
   Request request;
   request.method = from.method == "HEAD" ? "GET" : from.method;
-  request.path = from.path;
+  request.path = from.path.substr(path_in_absolute(from.path).value_or(0));
   for (const auto& [name, value] : from.params) request.query[name] = value;
   request.sent_method = from.method;
   request.target = from.target;
-  request.host = from.get_header_value("Host");
+  request.host = host_of(from);
   request.content_type = from.get_header_value("Content-Type");
   request.authorization = from.get_header_value("Authorization");
   request.content_length = content_length(from);

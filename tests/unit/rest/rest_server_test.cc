@@ -102,6 +102,13 @@ TEST_F(RestServerTest, AnswersRequestsThatAreUnusual) {
            {"GET /jobs" + host + ranges + "\r\n\r\n", "200"},
            {"GET /jobs HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
            {"GET /jobs HTTP/1.1\r\nHost: localhost:8081\r\n\r\n", "200"},
+           // As proxies are asked; the name in the target is the one that counts.
+           {"GET http://localhost:8081/jobs" + host + "\r\n", "200"},
+           {"GET HTTP://127.0.0.1/v1/jobs?x=1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", "200"},
+           {"GET http://evil.example/jobs" + host + "\r\n", "403"},
+           {"GET http://localhost@evil.example/jobs" + host + "\r\n", "403"},
+           {"GET http://localhost" + host + "\r\n", "404"},
+           {"GET https://localhost/jobs" + host + "\r\n", "404"},
            {"POST /jobs" + host + "Origin: http://evil.example\r\nContent-Length: 0\r\n\r\n",
             "403"},
            {"POST /jobs" + host + "Origin: null\r\nContent-Length: 0\r\n\r\n", "403"},
