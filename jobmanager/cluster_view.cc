@@ -38,6 +38,11 @@ SubtaskView view_of(uint32_t index, const Execution& execution, EpochMillis subm
     if (is_terminal(static_cast<TaskState>(state)))
       view.ended = std::max(view.ended, view.entered[state]);
   }
+  // What it stays for after that is no work of its own, and takes as long as its job.
+  const EpochMillis processed = view.entered[static_cast<size_t>(TaskState::kEndOfData)];
+  if (processed != kNever &&
+      (execution.state == TaskState::kEndOfData || execution.state == TaskState::kFinished))
+    view.ended = processed;
   view.started = view.entered[static_cast<size_t>(TaskState::kDeploying)];
   EpochMillis& created = view.entered[static_cast<size_t>(TaskState::kCreated)];
   if (created == kNever) created = submitted;
@@ -150,7 +155,7 @@ JobView view_of(const JobMaster& job, const JobTimes& times, const Clock& machin
   for (const JobFailure& failure : history.failures()) {
     view.failures.push_back({clock.at(failure.at), std::string(to_string(failure.cause.code())),
                              failure.cause.message(), failure.details, failure.task,
-                             failure.task_manager});
+                             failure.task_manager, failure.task_manager_id, failure.endpoint});
   }
   view.failures_truncated = history.truncated();
   view.graph = std::move(graph);
@@ -175,8 +180,8 @@ std::vector<TaskManagerView> task_managers_of(const JobDispatcher& jobs) {
     view.log_path = info.log_path;
     view.jobs = std::move(taken[info.id]);
     const auto held = static_cast<uint32_t>(view.jobs.size());
-    view.slots_free =
-        jobs.resources().is_withheld(info.id) ? 0 : info.slots - std::min(info.slots, held);
+    view.withheld = jobs.resources().is_withheld(info.id);
+    view.slots_free = view.withheld ? 0 : info.slots - std::min(info.slots, held);
     views.push_back(std::move(view));
   }
   return views;

@@ -35,8 +35,8 @@ struct SubtaskView {
   TaskState state = TaskState::kCreated;
   AttemptNumber attempt = 0;
   TaskManagerId task_manager;
-  EpochMillis started = kNever;  // Its deployment.
-  EpochMillis ended = kNever;
+  EpochMillis started = kNever;          // Its deployment.
+  EpochMillis ended = kNever;            // All its data was processed, or it was ended.
   EntryTimes entered = never_entered();  // When the attempt came to each state.
   ExecutionProgress progress;            // Gauges are 0 once it has ended.
 };
@@ -68,6 +68,8 @@ struct FailureView {
   std::string details;  // Further lines, each after a line break.
   std::string task;
   std::string task_manager;
+  TaskManagerId task_manager_id = {};  // Unset without one.
+  std::string endpoint = {};           // Of its data plane.
 };
 
 struct JobSummaryView {
@@ -102,6 +104,7 @@ struct TaskManagerView {
   uint16_t data_port = 0;
   uint32_t slots = 0;
   uint32_t slots_free = 0;
+  bool withheld = false;  // Its slots are given to nobody now.
   uint32_t pid = 0;
   std::string host_id;              // Machine and boot.
   std::string log_path;             // On that machine; empty: it logs to its standard error.

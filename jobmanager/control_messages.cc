@@ -119,6 +119,8 @@ TaskManagerNumbers read(const proto::TaskManagerStatus& from) {
   numbers.network_bytes = from.network_bytes();
   numbers.network_bytes_free = from.network_bytes_free();
   numbers.network_bytes_wanted = from.network_bytes_wanted();
+  numbers.managed_bytes = from.managed_bytes();
+  numbers.machine = {from.machine_cores(), from.machine_bytes(), from.machine_bytes_free()};
   return numbers;
 }
 

@@ -19,6 +19,7 @@ struct TaskFailure {
   std::string task_manager_text;              // The same, for people.
   std::string details;                        // Lines for people, such as a backtrace.
   bool permanent = false;                     // No restart would help.
+  std::string endpoint = {};                  // Of the data plane of `task_manager`.
 };
 
 /// Which regions get new attempts.

@@ -17,9 +17,11 @@ namespace freshet {
 struct JobFailure {
   TimePoint at;
   Status cause;
-  std::string task;          // `count (2/4)`; empty when a TaskManager was lost.
-  std::string task_manager;  // `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`
-  std::string details;       // Further lines, each after a line break; may be empty.
+  std::string task;                    // `count (2/4)`; empty when a TaskManager was lost.
+  std::string task_manager;            // `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`
+  std::string details;                 // Further lines, each after a line break; may be empty.
+  TaskManagerId task_manager_id = {};  // Of the same; unset without one.
+  std::string endpoint = {};           // Its data plane: `10.0.0.7:41689`.
 };
 
 /// When a job was last in each state, and its latest failures.

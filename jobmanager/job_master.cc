@@ -50,6 +50,7 @@ JobCommands JobMaster::on_task_manager_lost(TimePoint now, TaskManagerId lost,
   TaskFailure failure;
   failure.task_manager = lost;
   failure.task_manager_text = describe(lost);
+  failure.endpoint = endpoint_of(lost);
   std::erase(task_managers_, lost);
   known_.erase(lost);
   if (is_terminal(state_)) return commands;
@@ -292,10 +293,14 @@ void JobMaster::move(JobState to) {
 
 void JobMaster::note_failure(const TaskFailure& failure, const Status& cause) {
   JobFailure noted{now_, cause, "", failure.task_manager_text, failure.details};
+  noted.task_manager_id = failure.task_manager.value_or(TaskManagerId());
+  noted.endpoint = failure.endpoint;
   if (!failure.task_manager && !failure.subtasks.empty()) {
     const SubtaskId subtask = failure.subtasks.front();
     noted.task = name_of(subtask);
-    noted.task_manager = describe(graph_.at(subtask).task_manager);
+    noted.task_manager_id = graph_.at(subtask).task_manager;
+    noted.task_manager = describe(noted.task_manager_id);
+    noted.endpoint = endpoint_of(noted.task_manager_id);
   }
   history_.note_failure(std::move(noted));
 }

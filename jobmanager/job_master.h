@@ -158,6 +158,8 @@ class JobMaster {
   AttemptId attempt_at(uint32_t index) const;
   /// `taskmanager-2 (tm-00000000000000a1, 10.0.0.7:41689)`; only the id of one that is unknown.
   std::string describe(TaskManagerId) const;
+  /// Empty when it is not there any more.
+  std::string endpoint_of(TaskManagerId) const;
   /// `sink (2/4)`
   std::string name_of(SubtaskId) const;
   std::string describe_slots() const;

@@ -80,8 +80,13 @@ std::string JobMaster::describe(TaskManagerId task_manager) const {
   const auto it = known_.find(task_manager);
   if (it == known_.end() || it->second.name.empty()) return to_string(task_manager);
   const TaskManagerInfo& info = it->second;
-  return fmt::format("{} ({}, {})", info.name, to_string(task_manager),
-                     Address{info.data_host, info.data_port}.to_string());
+  return fmt::format("{} ({}, {})", info.name, to_string(task_manager), endpoint_of(task_manager));
+}
+
+std::string JobMaster::endpoint_of(TaskManagerId task_manager) const {
+  const auto it = known_.find(task_manager);
+  if (it == known_.end()) return "";
+  return Address{it->second.data_host, it->second.data_port}.to_string();
 }
 
 uint64_t JobMaster::source_records() const {

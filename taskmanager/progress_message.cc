@@ -45,6 +45,10 @@ void to_proto(const TaskManagerNumbers& numbers, proto::TaskManagerStatus* to) {
   to->set_network_bytes(numbers.network_bytes);
   to->set_network_bytes_free(numbers.network_bytes_free);
   to->set_network_bytes_wanted(numbers.network_bytes_wanted);
+  to->set_managed_bytes(numbers.managed_bytes);
+  to->set_machine_cores(numbers.machine.cores);
+  to->set_machine_bytes(numbers.machine.memory_bytes);
+  to->set_machine_bytes_free(numbers.machine.memory_bytes_free);
 }
 
 }  // namespace freshet

@@ -1,7 +1,9 @@
 #include "runtime/app/job_manager_queries.h"
 
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -9,12 +11,14 @@
 
 #include "runtime/app/host_id.h"
 #include "runtime/app/process_logs.h"
+#include "runtime/app/process_threads.h"
 #include "runtime/base/log.h"
 
 namespace freshet {
 
 namespace {
 
+constexpr std::string_view kTaskManagerMain = "tm-main";  // A thread of each.
 constexpr auto kPatience = std::chrono::seconds(10);
 
 /// Whoever does not get to it says so.
@@ -98,16 +102,35 @@ Result<std::vector<TaskManagerView>> JobManagerQueries::task_managers() {
   });
 }
 
+Result<TaskManagerView> JobManagerQueries::on_this_machine(TaskManagerId id,
+                                                           const std::string& what) {
+  ASSIGN_OR_RETURN(const auto views, task_managers());
+  const auto found = std::ranges::find(views, id, &TaskManagerView::id);
+  if (found == views.end())
+    return not_found("there is no TaskManager '" + to_string(id) + "'; /taskmanagers lists them");
+  if (found->host_id == host_id(files_)) return *found;
+  return not_found(
+      fmt::format("{} of {} is on its own machine, {}", what, found->name, found->data_host));
+}
+
 Result<std::string> JobManagerQueries::log_path(std::optional<TaskManagerId> id) {
   if (!id) return own_.log_path;
-  ASSIGN_OR_RETURN(const auto views, task_managers());
-  for (const TaskManagerView& view : views) {
-    if (view.id != *id) continue;
-    if (view.host_id == host_id(files_)) return view.log_path;
-    return not_found(fmt::format("the log of {} is on its own machine, {}: {}", view.name,
-                                 view.data_host, view.log_path));
-  }
-  return not_found("there is no TaskManager '" + to_string(*id) + "'; /taskmanagers lists them");
+  ASSIGN_OR_RETURN(const TaskManagerView view, on_this_machine(*id, "the log"));
+  return view.log_path;
+}
+
+Result<std::vector<ThreadView>> JobManagerQueries::threads(std::optional<TaskManagerId> id) {
+  if (!id) return threads_of("self", files_);
+  ASSIGN_OR_RETURN(const TaskManagerView view, on_this_machine(*id, "the process"));
+  ASSIGN_OR_RETURN(auto threads, threads_of(std::to_string(view.pid), files_));
+  // Containers may look like one machine, and number their processes alike.
+  if (std::ranges::count(threads, kTaskManagerMain, &ThreadView::name) != 0) return threads;
+  return not_found(fmt::format("the process of {} cannot be seen from here", view.name));
+}
+
+std::string JobManagerQueries::architecture() const {
+  utsname names{};
+  return uname(&names) == 0 ? names.machine : "";
 }
 
 Result<std::vector<LogFileView>> JobManagerQueries::logs(std::optional<TaskManagerId> id) {

@@ -34,6 +34,8 @@ class JobManagerQueries final : public ClusterQueries {
   Result<std::vector<TaskManagerView>> task_managers() override;
   Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId>) override;
   Result<std::string> log_text(std::optional<TaskManagerId>, const std::string& name) override;
+  Result<std::vector<ThreadView>> threads(std::optional<TaskManagerId>) override;
+  std::string architecture() const override;
   Status shut_down() override;
   ProcessNumbers process() override { return process_.read(); }
   std::vector<std::pair<std::string, std::string>> job_manager_settings() const override {
@@ -43,6 +45,8 @@ class JobManagerQueries final : public ClusterQueries {
  private:
   template <class Answer, class Ask>
   Answer ask(Ask ask);
+  /// kNotFound when it is not there; `what` of it is on its own machine when that is another one.
+  Result<TaskManagerView> on_this_machine(TaskManagerId, const std::string& what);
   Result<std::string> log_path(std::optional<TaskManagerId>);
 
   JobManager& job_manager_;

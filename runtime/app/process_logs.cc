@@ -1,5 +1,7 @@
 #include "runtime/app/process_logs.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "runtime/app/file_range.h"
@@ -21,6 +23,13 @@ std::string stem_of(const std::string& log_path) {
   std::string name = log_name(log_path);
   if (name.ends_with(kLogEnd)) name.resize(name.size() - kLogEnd.size());
   return name;
+}
+
+EpochMillis modified(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return kNever;
+  constexpr int64_t kNanosPerMilli = 1'000'000;
+  return int64_t{info.st_mtim.tv_sec} * 1000 + info.st_mtim.tv_nsec / kNanosPerMilli;
 }
 
 Status check(const std::string& log_path) {
@@ -48,7 +57,7 @@ Result<std::vector<LogFileView>> log_files(const std::string& log_path, FileSyst
     const bool ours = name == log_name(log_path) || name == output_name(log_path) ||
                       (name.starts_with(begin) && name.ends_with(kLogEnd));
     if (ours && !entry.is_directory && !entry.is_special && !entry.is_link)
-      found.push_back({name, entry.size_bytes});
+      found.push_back({name, entry.size_bytes, modified(entry.path)});
   }
   std::ranges::sort(found, {}, &LogFileView::name);
   return found;

@@ -25,7 +25,31 @@ constexpr size_t kResidentPages = 24 - 3;
 /// At least 1.
 uint64_t system_value(int name) { return static_cast<uint64_t>(std::max<long>(1, sysconf(name))); }
 
+/// Of a line `MemTotal:  16384 kB`; 0 without it.
+uint64_t memory_line(std::string_view text, std::string_view name) {
+  const size_t at = text.find(name);
+  if (at == text.npos) return 0;
+  text.remove_prefix(at + name.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  uint64_t kilobytes = 0;
+  std::from_chars(text.data(), text.data() + text.size(), kilobytes);
+  return kilobytes << 10;
+}
+
 }  // namespace
+
+MachineNumbers parse_memory(std::string_view meminfo) {
+  MachineNumbers machine;
+  machine.memory_bytes = memory_line(meminfo, "MemTotal:");
+  machine.memory_bytes_free = memory_line(meminfo, "MemAvailable:");
+  return machine;
+}
+
+MachineNumbers read_machine(FileSystem& files) {
+  MachineNumbers machine = parse_memory(read_kernel_file(files, "/proc/meminfo"));
+  machine.cores = static_cast<uint32_t>(system_value(_SC_NPROCESSORS_ONLN));
+  return machine;
+}
 
 std::optional<ProcessStat> parse_process_stat(std::string_view line) {
   // The name stands in brackets and may have blanks and brackets in it.

@@ -21,6 +21,11 @@ struct ProcessStat {
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view line);
 
+/// What /proc/meminfo says; 0 for what it does not.
+MachineNumbers parse_memory(std::string_view meminfo);
+/// The machine that this process is on.
+MachineNumbers read_machine(FileSystem&);
+
 /// This process as the kernel sees it. Thread-safe.
 class ProcessStatus {
  public:

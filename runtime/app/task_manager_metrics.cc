@@ -12,6 +12,8 @@ TaskManagerNumbers TaskManagerMetrics::numbers() {
   numbers.network_bytes = shuffle_->total_bytes();
   numbers.network_bytes_free = shuffle_->free_bytes();
   numbers.network_bytes_wanted = shuffle_->wanted_bytes();
+  numbers.managed_bytes = managed_bytes_;
+  numbers.machine = read_machine(files_);
   return numbers;
 }
 

@@ -123,8 +123,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
   executor_settings.labels = self.labels_;
-  self.status_ =
-      std::make_shared<TaskManagerMetrics>(self.labels_, files, clock, self.shuffle_.get());
+  self.status_ = std::make_shared<TaskManagerMetrics>(
+      self.labels_, files, clock, self.shuffle_.get(), executor_settings.memory.bytes);
   self.metrics_->add(self.status_);
   self.last_words_ = {id, executor_settings.job_manager, executor_settings.secret,
                       executor_settings.library_version};

@@ -53,12 +53,21 @@ struct ProcessNumbers {
   uint64_t threads = 0;
 };
 
+/// Of the machine that a process is on.
+struct MachineNumbers {
+  uint32_t cores = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t memory_bytes_free = 0;  // What processes can have without swapping.
+};
+
 struct TaskManagerNumbers {
   ProcessNumbers process;
   // Of the memory for buffers.
   uint64_t network_bytes = 0;
   uint64_t network_bytes_free = 0;
   uint64_t network_bytes_wanted = 0;  // By all partitions and gates; may be more than there is.
+  uint64_t managed_bytes = 0;         // For operators of batch jobs, an equal part in each slot.
+  MachineNumbers machine;
 };
 
 struct ClusterNumbers {

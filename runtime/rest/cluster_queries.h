@@ -14,6 +14,13 @@ namespace freshet {
 struct LogFileView {
   std::string name;
   uint64_t size_bytes = 0;
+  EpochMillis modified = kNever;
+};
+
+/// One of a process, as the kernel sees it now.
+struct ThreadView {
+  std::string name;
+  std::string text;  // A line: what it does, and where it waits.
 };
 
 /// What the REST API asks a JobManager. Thread-safe; each function waits for the answer, for a
@@ -37,10 +44,15 @@ class ClusterQueries {
   virtual Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId>) = 0;
   /// The end of one of them. `log` and `stdout` are the present ones.
   virtual Result<std::string> log_text(std::optional<TaskManagerId>, const std::string& name) = 0;
+  /// Of the same process, in the order in which they began. kNotFound when it is not on this
+  /// machine.
+  virtual Result<std::vector<ThreadView>> threads(std::optional<TaskManagerId>) = 0;
   /// The cluster is to end: kFailedPrecondition when it cannot be told to.
   virtual Status shut_down() = 0;
   /// Of the JobManager's process.
   virtual ProcessNumbers process() = 0;
+  /// Of the JobManager's machine: `x86_64`.
+  virtual std::string architecture() const = 0;
   /// Those that were given, without secrets.
   virtual std::vector<std::pair<std::string, std::string>> job_manager_settings() const = 0;
 };

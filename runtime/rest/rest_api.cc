@@ -132,6 +132,9 @@ const std::vector<RestApi::Route>& RestApi::routes() {
       {"GET", "/taskmanagers/:taskmanagerid/logs/:name", &RestApi::show_log},
       {"GET", "/taskmanagers/:taskmanagerid/log", &RestApi::show_log},
       {"GET", "/taskmanagers/:taskmanagerid/stdout", &RestApi::show_log},
+      {"GET", "/taskmanagers/:taskmanagerid/thread-dump", &RestApi::show_threads},
+      {"GET", "/jobmanager/thread-dump", &RestApi::show_threads},
+      {"GET", "/jobmanager/environment", &RestApi::show_job_manager_environment},
       {"GET", "/jobmanager/config", &RestApi::show_job_manager_config},
       {"GET", "/jobmanager/metrics", &RestApi::show_job_manager_metrics},
       {"GET", "/jobmanager/logs", &RestApi::list_logs},
@@ -223,7 +226,7 @@ Result<TaskManagerView> RestApi::task_manager(const Parameters& parameters) cons
 
 Result<Response> RestApi::show_task_manager(const Parameters& parameters, const Request&) const {
   ASSIGN_OR_RETURN(const TaskManagerView one, task_manager(parameters));
-  return respond(task_manager_json(one));
+  return respond(task_manager_details_json(one));
 }
 
 Result<Response> RestApi::show_task_manager_metrics(const Parameters& parameters,
@@ -257,6 +260,10 @@ Result<Response> RestApi::show_job_manager_metrics(const Parameters&,
 
 Result<Response> RestApi::show_job_manager_config(const Parameters&, const Request&) const {
   return respond(settings_json(queries_.job_manager_settings()));
+}
+
+Result<Response> RestApi::show_job_manager_environment(const Parameters&, const Request&) const {
+  return respond(environment_json(queries_.architecture(), queries_.job_manager_settings()));
 }
 
 // ---- Jobs ----
@@ -438,7 +445,7 @@ Result<Response> RestApi::show_subtask_metrics(const Parameters& parameters,
   return respond(metrics_text(metrics_of(*vertex, *subtask), query_list(request, "get")));
 }
 
-// ---- Logs ----
+// ---- Processes ----
 
 Result<std::optional<TaskManagerId>> RestApi::process(const Parameters& parameters,
                                                       const Request& request) const {
@@ -451,10 +458,13 @@ Result<std::optional<TaskManagerId>> RestApi::process(const Parameters& paramete
 Result<Response> RestApi::list_logs(const Parameters& parameters, const Request& request) const {
   ASSIGN_OR_RETURN(const auto whose, process(parameters, request));
   ASSIGN_OR_RETURN(const auto files, queries_.logs(whose));
-  Json logs = Json::array();
-  for (const LogFileView& file : files)
-    logs.push_back({{"name", file.name}, {"size", file.size_bytes}});
-  return respond(Json{{"logs", std::move(logs)}});
+  return respond(logs_json(files));
+}
+
+Result<Response> RestApi::show_threads(const Parameters& parameters, const Request& request) const {
+  ASSIGN_OR_RETURN(const auto whose, process(parameters, request));
+  ASSIGN_OR_RETURN(const auto threads, queries_.threads(whose));
+  return respond(threads_json(threads));
 }
 
 Result<Response> RestApi::show_log(const Parameters& parameters, const Request& request) const {

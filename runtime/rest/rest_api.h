@@ -68,6 +68,7 @@ class RestApi {
   Result<Response> show_task_manager_metrics(const Parameters&, const Request&) const;
   Result<Response> show_jobs_metrics(const Parameters&, const Request&) const;
   Result<Response> show_job_manager_config(const Parameters&, const Request&) const;
+  Result<Response> show_job_manager_environment(const Parameters&, const Request&) const;
   Result<Response> show_job_manager_metrics(const Parameters&, const Request&) const;
 
   Result<Response> list_modules(const Parameters&, const Request&) const;
@@ -78,6 +79,7 @@ class RestApi {
 
   Result<Response> shut_down(const Parameters&, const Request&) const;
   Result<Response> list_logs(const Parameters&, const Request&) const;
+  Result<Response> show_threads(const Parameters&, const Request&) const;
   Result<Response> show_log(const Parameters&, const Request&) const;
 
   Result<JobView> job(const Parameters&) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/base/version.h"
 #include "runtime/graph/json_plan.h"
 #include "runtime/rest/vertex_json.h"
 
@@ -130,7 +131,10 @@ Json job_exceptions_json(const JobView& job, size_t failures_max) {
     entry["timestamp"] = failure.at;
     entry["failureLabels"] = Json::object();
     entry["taskName"] = failure.task.empty() ? Json() : Json(failure.task);
-    entry["endpoint"] = failure.task_manager.empty() ? Json() : Json(failure.task_manager);
+    entry["endpoint"] = failure.endpoint.empty() ? Json() : Json(failure.endpoint);
+    entry["taskManagerId"] = failure.task_manager_id == TaskManagerId()
+                                 ? Json()
+                                 : Json(to_string(failure.task_manager_id));
     entry["concurrentExceptions"] = Json::array();
     entries.push_back(std::move(entry));
   }
@@ -146,6 +150,35 @@ Json job_config_json(const JobView& job) {
               {"execution-config", {{"user-config", std::move(user)}}}};
 }
 
+namespace {
+
+int64_t megabytes(uint64_t bytes) { return static_cast<int64_t>(bytes >> 20); }
+
+/// What its slots share, in megabytes as in Flink. Operators of batch jobs have an equal part in
+/// each slot; memory for buffers is of nobody before it is used.
+Json resource_json(uint64_t managed_bytes, uint64_t network_bytes) {
+  return Json{{"managedMemory", megabytes(managed_bytes)},
+              {"networkMemory", megabytes(network_bytes)},
+              {"extendedResources", Json::object()}};
+}
+
+/// What its heartbeats say; nothing before the first.
+void add_resources(const TaskManagerView& view, Json* json) {
+  const TaskManagerNumbers& numbers = view.numbers;
+  if (numbers.machine.cores == 0) return;
+  const uint64_t free = view.slots == 0 ? 0 : numbers.managed_bytes * view.slots_free / view.slots;
+  (*json)["totalResource"] = resource_json(numbers.managed_bytes, numbers.network_bytes);
+  (*json)["freeResource"] = resource_json(free, numbers.network_bytes_free);
+  (*json)["hardware"] = Json{{"cpuCores", numbers.machine.cores},
+                             {"physicalMemory", numbers.machine.memory_bytes},
+                             {"freeMemory", numbers.machine.memory_bytes_free},
+                             {"managedMemory", numbers.managed_bytes}};
+  (*json)["memoryConfiguration"] =
+      Json{{"managedMemory", numbers.managed_bytes}, {"networkMemory", numbers.network_bytes}};
+}
+
+}  // namespace
+
 Json task_manager_json(const TaskManagerView& view) {
   Json json;
   json["id"] = to_string(view.id);
@@ -155,10 +188,56 @@ Json task_manager_json(const TaskManagerView& view) {
   json["timeSinceLastHeartbeat"] = view.last_heard;  // In Flink, too, a time and no duration.
   json["slotsNumber"] = view.slots;
   json["freeSlots"] = view.slots_free;
+  add_resources(view, &json);
+  json["blocked"] = view.withheld;
   json["pid"] = view.pid;
   json["allocatedSlots"] = Json::array();
   for (const JobId& job : view.jobs) json["allocatedSlots"].push_back({{"jobId", job.to_string()}});
   return json;
+}
+
+Json task_manager_details_json(const TaskManagerView& view) {
+  constexpr uint64_t kSegmentBytes = 32u << 10;
+  Json json = task_manager_json(view);
+  const TaskManagerNumbers& numbers = view.numbers;
+  if (numbers.machine.cores == 0) return json;
+  const uint64_t used = numbers.network_bytes - numbers.network_bytes_free;
+  json["metrics"] =
+      Json{{"nettyShuffleMemorySegmentsAvailable", numbers.network_bytes_free / kSegmentBytes},
+           {"nettyShuffleMemorySegmentsUsed", used / kSegmentBytes},
+           {"nettyShuffleMemorySegmentsTotal", numbers.network_bytes / kSegmentBytes},
+           {"nettyShuffleMemoryAvailable", numbers.network_bytes_free},
+           {"nettyShuffleMemoryUsed", used},
+           {"nettyShuffleMemoryTotal", numbers.network_bytes},
+           {"garbageCollectors", Json::array()}};
+  return json;
+}
+
+Json threads_json(const std::vector<ThreadView>& threads) {
+  Json list = Json::array();
+  for (const ThreadView& one : threads)
+    list.push_back(Json{{"threadName", one.name}, {"stringifiedThreadInfo", one.text + "\n"}});
+  return Json{{"threadInfos", std::move(list)}};
+}
+
+Json logs_json(const std::vector<LogFileView>& files) {
+  Json logs = Json::array();
+  for (const LogFileView& file : files) {
+    Json log{{"name", file.name}, {"size", file.size_bytes}};
+    if (file.modified != kNever) log["mtime"] = file.modified;
+    logs.push_back(std::move(log));
+  }
+  return Json{{"logs", std::move(logs)}};
+}
+
+Json environment_json(const std::string& architecture,
+                      const std::vector<std::pair<std::string, std::string>>& settings) {
+  Json options = Json::array();
+  for (const auto& [key, value] : settings) options.push_back("-D" + key + "=" + value);
+  return Json{{"jvm",
+               {{"version", "freshet " FRESHET_VERSION ", gcc " __VERSION__},
+                {"arch", architecture},
+                {"options", std::move(options)}}}};
 }
 
 Json settings_json(const std::vector<std::pair<std::string, std::string>>& settings) {

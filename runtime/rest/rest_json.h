@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jobmanager/cluster_view.h"
+#include "runtime/rest/cluster_queries.h"
 
 namespace freshet::rest {
 
@@ -30,7 +31,16 @@ Json job_overview_json(const JobSummaryView&, EpochMillis now);
 Json job_json(const JobView&);
 Json job_exceptions_json(const JobView&, size_t failures_max);
 Json job_config_json(const JobView&);
+/// As TaskManagers are listed; what its machine is and has, once it has said so.
 Json task_manager_json(const TaskManagerView&);
+/// With its memory for buffers.
+Json task_manager_details_json(const TaskManagerView&);
+Json threads_json(const std::vector<ThreadView>&);
+Json logs_json(const std::vector<LogFileView>&);
+/// There is no JVM; what stands for it is this library and its compiler, and the settings of the
+/// process for its options.
+Json environment_json(const std::string& architecture,
+                      const std::vector<std::pair<std::string, std::string>>& settings);
 /// `[{"key": ..., "value": ...}]`
 Json settings_json(const std::vector<std::pair<std::string, std::string>>& settings);
 

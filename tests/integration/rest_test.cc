@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -67,6 +68,11 @@ TEST_F(RestTest, ShowsAJobThatRunsAndCancelsIt) {
   const json task_manager = get("/taskmanagers")["taskmanagers"][0];
   EXPECT_THAT(task_manager["id"].get<std::string>(), StartsWith("tm-"));
   EXPECT_GT(task_manager["timeSinceLastHeartbeat"].get<int64_t>(), 0);
+  EXPECT_GE(task_manager["hardware"]["cpuCores"].get<int>(), 1);
+  EXPECT_GT(task_manager["hardware"]["physicalMemory"].get<uint64_t>(),
+            task_manager["hardware"]["freeMemory"].get<uint64_t>());
+  EXPECT_EQ(task_manager["hardware"]["managedMemory"], 256 << 20);  // The default.
+  EXPECT_GT(task_manager["memoryConfiguration"]["networkMemory"].get<uint64_t>(), 0u);
   EXPECT_EQ(task_manager["slotsNumber"].get<int>() - task_manager["freeSlots"].get<int>(),
             static_cast<int>(task_manager["allocatedSlots"].size()));
 
@@ -97,7 +103,8 @@ TEST_F(RestTest, ShowsWhyAJobFailed) {
   for (const json& entry : history["entries"]) {
     EXPECT_EQ(entry["exceptionName"], "user_error");
     EXPECT_FALSE(entry["taskName"].is_null());
-    EXPECT_THAT(entry["endpoint"].get<std::string>(), HasSubstr("taskmanager-"));
+    EXPECT_THAT(entry["endpoint"].get<std::string>(), StartsWith("127.0.0.1:"));
+    EXPECT_THAT(entry["taskManagerId"].get<std::string>(), StartsWith("tm-"));
   }
 }
 
@@ -112,6 +119,23 @@ TEST_F(RestTest, ShowsLogsOfAllProcesses) {
   EXPECT_THAT(client.Get(path + "/stdout")->body, StartsWith("TaskManager at "));
   EXPECT_EQ(client.Get(path + "/logs/..%2Fstate")->status, 404);
   EXPECT_EQ(client.Get(path + "/logs/state")->status, 404);
+  const json log = get(path + "/logs")["logs"][0];
+  constexpr int64_t kThisCentury = 1'000'000'000'000;
+  EXPECT_GT(log["mtime"].get<int64_t>(), kThisCentury);
+}
+
+TEST_F(RestTest, ShowsThreadsOfAllProcesses) {
+  const auto names = [this](const std::string& process) {
+    const json dump = get(process + "/thread-dump");
+    std::vector<std::string> names;
+    for (const json& one : dump["threadInfos"]) names.push_back(one["threadName"]);
+    return names;
+  };
+  EXPECT_THAT(names("/jobmanager"), Contains("jm-main"));
+  const json task_managers = get("/taskmanagers");
+  for (const json& one : task_managers["taskmanagers"])
+    EXPECT_THAT(names("/taskmanagers/" + one["id"].get<std::string>()), Contains("tm-main"));
+  EXPECT_FALSE(get("/jobmanager/environment")["jvm"]["options"].empty());
 }
 
 TEST_F(RestTest, EndsTheCluster) {

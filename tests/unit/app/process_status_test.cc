@@ -41,6 +41,19 @@ TEST(ProcessStatusTest, ComparesWithWhatWasASecondAgoAtLeast) {
   EXPECT_DOUBLE_EQ(status.read().cpu_load, 0.25 / cores);
 }
 
+TEST(ProcessStatusTest, ReadsTheMemoryOfTheMachine) {
+  const MachineNumbers machine = parse_memory(
+      "MemTotal:       16384 kB\nMemFree:          100 kB\nMemAvailable:    2048 kB\n");
+  EXPECT_EQ(machine.memory_bytes, 16u << 20);
+  EXPECT_EQ(machine.memory_bytes_free, 2u << 20);
+  for (const char* text : {"", "MemTotal:", "MemTotal: many kB\n"})
+    EXPECT_EQ(parse_memory(text).memory_bytes, 0u) << text;
+  const auto files = make_local_file_system();
+  const MachineNumbers own = read_machine(*files);
+  EXPECT_GE(own.cores, 1u);
+  EXPECT_GT(own.memory_bytes, own.memory_bytes_free);
+}
+
 TEST(ProcessStatusTest, IsOfThisProcess) {
   const auto files = make_local_file_system();
   ManualClock clock;

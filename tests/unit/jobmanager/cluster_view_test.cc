@@ -63,6 +63,25 @@ TEST_F(ClusterViewTest, SaysWhenAnAttemptCameToEachState) {
   EXPECT_EQ(entered(TaskState::kFailed), now());
 }
 
+TEST_F(ClusterViewTest, AnAttemptEndsWhenItsDataIsProcessed) {
+  script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "wait 50",
+                   "state 1/1#0 END_OF_DATA"});
+  const EpochMillis ended = now();
+  script_.run("wait 30");  // It stays until all have got there.
+  EXPECT_EQ(view().vertices[1].subtasks[1].ended, ended);
+  EXPECT_EQ(view().vertices[1].subtasks[0].ended, kNever);
+  script_.run_all({"state 0/0#0 END_OF_DATA", "state 0/1#0 END_OF_DATA", "state 1/0#0 END_OF_DATA",
+                   "wait 30", "state 1/1#0 FINISHED"});
+  EXPECT_EQ(view().vertices[1].subtasks[1].state, TaskState::kFinished);
+  EXPECT_EQ(view().vertices[1].subtasks[1].ended, ended);
+}
+
+TEST_F(ClusterViewTest, AnAttemptThatFailsAfterItsDataEndsThen) {
+  script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "state 1/1#0 END_OF_DATA",
+                   "wait 30", "fail 1/1#0 no such word"});
+  EXPECT_EQ(view().vertices[1].subtasks[1].ended, now());
+}
+
 TEST_F(ClusterViewTest, KeepsTheFailuresOfAJobLatestFirst) {
   script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "wait 50"});
   const EpochMillis failed = now();
@@ -73,9 +92,19 @@ TEST_F(ClusterViewTest, KeepsTheFailuresOfAJobLatestFirst) {
   EXPECT_THAT(shown.failures[0].message, HasSubstr("no such word"));
   EXPECT_THAT(shown.failures[0].task, HasSubstr("(2/2)"));
   EXPECT_THAT(shown.failures[0].task_manager, HasSubstr("tm-0000000000000001"));
+  EXPECT_EQ(shown.failures[0].task_manager_id, TaskManagerId{1});
+  EXPECT_EQ(shown.failures[0].endpoint, "10.0.0.7:7001");
   EXPECT_EQ(shown.vertices[1].subtasks[1].ended, failed);
   script_.run("lose 1");
   EXPECT_EQ(view().failures.size(), 1u);  // It had failed already.
+}
+
+TEST_F(ClusterViewTest, SaysWhichTaskManagerWasLost) {
+  script_.run_all({"start", "register 1", "slots 1:0 1:1", "all RUNNING", "lose 1"});
+  const JobView shown = view();
+  ASSERT_EQ(shown.failures.size(), 1u);
+  EXPECT_EQ(shown.failures[0].task_manager_id, TaskManagerId{1});
+  EXPECT_EQ(shown.failures[0].endpoint, "10.0.0.7:7001");
 }
 
 TEST_F(ClusterViewTest, KeepsNoMoreFailuresThanItMay) {

@@ -52,6 +52,8 @@ class FakeCluster final : public ClusterQueries {
     one.numbers.process.resident_bytes = 50 << 20;
     one.numbers.network_bytes = 10 * (32 << 10);
     one.numbers.network_bytes_free = 4 * (32 << 10);
+    one.numbers.managed_bytes = 96 << 20;
+    one.numbers.machine = {8, uint64_t{16} << 30, uint64_t{5} << 30};
     task_manager_views.push_back(one);
   }
 
@@ -113,13 +115,18 @@ class FakeCluster final : public ClusterQueries {
   }
   Result<std::vector<LogFileView>> logs(std::optional<TaskManagerId> id) override {
     const std::string stem = id ? "taskmanager-" + std::to_string(id->value) : "jobmanager";
-    return std::vector<LogFileView>{{stem + ".log", 12}, {stem + ".out", 0}};
+    return std::vector<LogFileView>{{stem + ".log", 12, 99'000}, {stem + ".out", 0}};
   }
   Result<std::string> log_text(std::optional<TaskManagerId> id, const std::string& name) override {
     if (!log.empty()) return log;
     if (name == "none.log") return not_found("there is no log 'none.log'");
     return (id ? std::to_string(id->value) : "jm") + " " + name + "\n";
   }
+  Result<std::vector<ThreadView>> threads(std::optional<TaskManagerId> id) override {
+    const std::string name = id ? "tm-main" : "jm-main";
+    return std::vector<ThreadView>{{name, "\"" + name + "\" Id=12 SLEEPING cpu=5ms"}};
+  }
+  std::string architecture() const override { return "x86_64"; }
   Status shut_down() override {
     shut_downs++;
     return error;

@@ -120,6 +120,8 @@ TEST_F(RestApiTest, CancelsAJob) {
 TEST_F(RestApiTest, ShowsLogs) {
   EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["name"], "jobmanager.log");
   EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["size"], 12);
+  EXPECT_EQ(get("/jobmanager/logs")["logs"][0]["mtime"], 99'000);
+  EXPECT_FALSE(get("/jobmanager/logs")["logs"][1].contains("mtime"));  // It is not known.
   const std::string one = "/taskmanagers/" + to_string(TaskManagerId{7});
   EXPECT_EQ(get(one + "/logs")["logs"][1]["name"], "taskmanager-7.out");
   const auto text = [&](const std::string& path) {
@@ -147,7 +149,7 @@ TEST_F(RestApiTest, ShowsTheLatestFailures) {
   EXPECT_THAT(get(job("/exceptions"))["exceptionHistory"]["entries"], IsEmpty());
   cluster_.job_view.failures = {
       {90'000, "user_error", "count (2/4): no such word", "\n\tat count()", "count (2/4)",
-       "taskmanager-1"},
+       "taskmanager-1 (tm-0000000000000007, 127.0.0.1:4711)", TaskManagerId{7}, "127.0.0.1:4711"},
       {80'000, "unavailable", "taskmanager-2 was lost", "", "", "taskmanager-2"}};
   const json history = get(job("/exceptions"))["exceptionHistory"];
   ASSERT_EQ(history["entries"].size(), 2u);
@@ -155,6 +157,10 @@ TEST_F(RestApiTest, ShowsTheLatestFailures) {
   EXPECT_EQ(history["entries"][0]["stacktrace"], "count (2/4): no such word\n\tat count()");
   EXPECT_EQ(history["entries"][0]["taskName"], "count (2/4)");
   EXPECT_EQ(history["entries"][0]["timestamp"], 90'000);
+  EXPECT_EQ(history["entries"][0]["taskManagerId"], "tm-0000000000000007");
+  EXPECT_EQ(history["entries"][0]["endpoint"], "127.0.0.1:4711");
+  EXPECT_TRUE(history["entries"][1]["taskManagerId"].is_null());
+  EXPECT_TRUE(history["entries"][1]["endpoint"].is_null());
   EXPECT_TRUE(history["entries"][1]["taskName"].is_null());
   EXPECT_FALSE(history["truncated"]);
   const json one = get(job("/exceptions"), {{"maxExceptions", "1"}})["exceptionHistory"];
@@ -375,9 +381,53 @@ TEST_F(RestApiTest, ShowsTaskManagersAndSettings) {
   EXPECT_EQ(one["slotsNumber"], 3);
   EXPECT_EQ(one["freeSlots"], 1);
   EXPECT_EQ(one["allocatedSlots"].size(), 2u);
-  EXPECT_EQ(get("/taskmanagers/tm-0000000000000007"), one);
+  json details = get("/taskmanagers/tm-0000000000000007");
+  EXPECT_EQ(details["metrics"]["nettyShuffleMemorySegmentsAvailable"], 4);
+  EXPECT_EQ(details["metrics"]["nettyShuffleMemorySegmentsUsed"], 6);
+  EXPECT_EQ(details["metrics"]["nettyShuffleMemoryTotal"], 10 * (32 << 10));
+  details.erase("metrics");
+  EXPECT_EQ(details, one);
   EXPECT_THAT(error(404, "/taskmanagers/tm-1"), HasSubstr("'tm-1'"));
   EXPECT_EQ(get("/jobmanager/config"), (json{{{"key", "heartbeat.interval"}, {"value", "2 s"}}}));
+}
+
+TEST_F(RestApiTest, ShowsWhatTaskManagersHaveOnceTheyHaveSaidSo) {
+  TaskManagerView& view = cluster_.task_manager_views[0];
+  view.numbers.network_bytes = 64 << 20;
+  view.numbers.network_bytes_free = 10 << 20;
+  json one = get("/taskmanagers")["taskmanagers"][0];
+  EXPECT_EQ(one["hardware"], (json{{"cpuCores", 8},
+                                   {"physicalMemory", uint64_t{16} << 30},
+                                   {"freeMemory", uint64_t{5} << 30},
+                                   {"managedMemory", 96 << 20}}));
+  EXPECT_EQ(one["memoryConfiguration"],
+            (json{{"managedMemory", 96 << 20}, {"networkMemory", 64 << 20}}));
+  const json none = json::object();
+  EXPECT_EQ(one["totalResource"],
+            (json{{"managedMemory", 96}, {"networkMemory", 64}, {"extendedResources", none}}));
+  EXPECT_EQ(one["freeResource"],  // One of three slots.
+            (json{{"managedMemory", 32}, {"networkMemory", 10}, {"extendedResources", none}}));
+  EXPECT_FALSE(one["blocked"]);
+  view.withheld = true;
+  view.numbers = {};
+  one = get("/taskmanagers/tm-0000000000000007");
+  EXPECT_TRUE(one["blocked"]);
+  for (const char* unknown : {"hardware", "memoryConfiguration", "freeResource", "metrics"})
+    EXPECT_FALSE(one.contains(unknown)) << unknown;
+}
+
+TEST_F(RestApiTest, ShowsThreadsAndTheEnvironment) {
+  EXPECT_EQ(get("/jobmanager/thread-dump"),
+            (json{{"threadInfos",
+                   {{{"threadName", "jm-main"},
+                     {"stringifiedThreadInfo", "\"jm-main\" Id=12 SLEEPING cpu=5ms\n"}}}}}));
+  EXPECT_EQ(get("/taskmanagers/tm-0000000000000007/thread-dump")["threadInfos"][0]["threadName"],
+            "tm-main");
+  EXPECT_THAT(error(404, "/taskmanagers/tm-1/thread-dump"), HasSubstr("'tm-1'"));
+  const json environment = get("/jobmanager/environment")["jvm"];
+  EXPECT_THAT(environment["version"].get<std::string>(), StartsWith("freshet "));
+  EXPECT_EQ(environment["arch"], "x86_64");
+  EXPECT_EQ(environment["options"], json::array({"-Dheartbeat.interval=2 s"}));
 }
 
 TEST_F(RestApiTest, SaysWhatIsWrongWithARequest) {
