@@ -14,6 +14,7 @@ class Fifo {
   size_t size() const { return items_.size() - head_; }
   T& front() { return items_[head_]; }
   const T& front() const { return items_[head_]; }
+  T& operator[](size_t index) { return items_[head_ + index]; }
 
   void push_back(T item) { items_.push_back(std::move(item)); }
   T pop_front() {

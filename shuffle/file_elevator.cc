@@ -102,10 +102,15 @@ void FileElevator::on_memory() {
 }
 
 void FileElevator::run() {
-  if (admit()) {
-    if (sweep_.empty()) sweep_.swap(next_sweep_);
-    const std::vector<Part> parts = next_run();
-    if (!parts.empty()) read_run(parts);
+  if (open_file()) {
+    const bool was_idle = sweep_.empty() && next_sweep_.empty();
+    // What the disk has to bring first it brings while other files have their turn.
+    const bool has_time = admit() && was_idle && file_->stays_open();
+    if (!has_time) {
+      if (sweep_.empty()) sweep_.swap(next_sweep_);
+      const std::vector<Part> parts = next_run();
+      if (!parts.empty()) read_run(parts);
+    }
     file_->rest(sweep_.empty() && next_sweep_.empty());
   }
   // One of them, and then whatever else the executor has to do.
@@ -114,35 +119,46 @@ void FileElevator::run() {
   if (!sweep_.empty() || !next_sweep_.empty() || !came_.empty()) post_run();
 }
 
+bool FileElevator::open_file() {
+  if (is_open_) return true;
+  if (!file_) {
+    file_ = std::make_unique<PartitionFile>(*options_.files, options_.path, options_.pool);
+    if (file_->expect_footer()) return false;
+  }
+  const Status status = file_->open();
+  if (status.ok()) {
+    is_open_ = true;
+    to_all_.store(file_->footer().to_all, std::memory_order_release);
+    MutexLock lock(mutex_);
+    regions_ = static_cast<uint32_t>(file_->footer().regions.size());
+    return !file_->stays_open();  // Else the disk has time to bring the index.
+  }
+  file_ = nullptr;
+  note_lost(status);
+  std::vector<ReaderHere> came;
+  {
+    MutexLock lock(mutex_);
+    came.swap(came_);
+  }
+  for (const ReaderHere& here : came) {
+    const Reader reader = here.lock();
+    if (!reader) continue;
+    reader->fail(status);
+    let_go(reader);
+  }
+  return false;
+}
+
 bool FileElevator::admit() {
   std::vector<ReaderHere> came;
   {
     MutexLock lock(mutex_);
     came.swap(came_);
   }
-  if (!file_) {
-    Result<std::unique_ptr<PartitionFile>> file =
-        PartitionFile::open(*options_.files, options_.path, options_.pool);
-    if (file.ok()) {
-      file_ = std::move(file).value();
-      to_all_.store(file_->footer().to_all, std::memory_order_release);
-      MutexLock lock(mutex_);
-      regions_ = static_cast<uint32_t>(file_->footer().regions.size());
-    } else {
-      note_lost(file.status());
-      for (const ReaderHere& here : came) {
-        const Reader reader = here.lock();
-        if (!reader) continue;
-        reader->fail(file.status());
-        let_go(reader);
-      }
-      return false;
-    }
-  }
   for (const ReaderHere& here : came) {
     if (const Reader reader = here.lock()) place(reader);
   }
-  return true;
+  return !came.empty();
 }
 
 void FileElevator::note_lost(const Status& status) const {
@@ -155,16 +171,31 @@ void FileElevator::place(const Reader& reader) {
   note_lost(status);
   if (!status.ok()) reader->fail(status);
   PartitionReader::Position& position = reader->position_;
-  if (position.entries.empty()) {
+  if (position.wanted.empty()) {
     if (status.ok()) reader->end(position.elements);
     return let_go(reader);
   }
-  // While the others have their turn. Small parts come with what is around them.
-  const uint64_t rest = position.entries.front().end() - position.offset;
-  const uint64_t offset = position.offset;
-  if (rest >= PartitionFile::kAroundBytes)
-    file_->expect(offset, std::min<uint64_t>(rest, ReadPool::kRunBytesMax));
-  next_sweep_.emplace(offset, reader);
+  expect_wanted(*reader);
+  next_sweep_.emplace(position.offset, reader);
+}
+
+/// While the others have their turn.
+void FileElevator::expect_wanted(PartitionReader& reader) {
+  PartitionReader::Position& position = reader.position_;
+  uint64_t begin = position.offset;
+  uint64_t ahead = 0;
+  for (size_t i = 0; i < position.wanted.size() && ahead < kExpectedBytes; ++i) {
+    PartitionReader::Wanted& wanted = position.wanted[i];
+    if (i != 0) begin = wanted.entry.offset;
+    const uint64_t end = std::min(wanted.entry.end(), begin + (kExpectedBytes - ahead));
+    const uint64_t from = std::max(begin, wanted.expected);
+    // Not a little more each time.
+    if (end > from && (end == wanted.entry.end() || end - from >= kExpectedBytes / 4)) {
+      file_->expect(from, end - from);
+      wanted.expected = end;
+    }
+    ahead += wanted.entry.end() - begin;
+  }
 }
 
 Status FileElevator::advance(PartitionReader& reader) {
@@ -176,9 +207,25 @@ Status FileElevator::advance(PartitionReader& reader) {
                                         options_.path, footer.subpartitions,
                                         options.subpartition + (options.count - 1)));
   }
-  while (position.entries.empty() && position.region < footer.regions.size()) {
+  if (position.wanted.empty()) {
+    RETURN_IF_ERROR(position.ahead);
+    RETURN_IF_ERROR(look_ahead(reader));
+    if (!position.wanted.empty()) position.offset = position.wanted.front().entry.offset;
+  }
+  const bool ends_soon = position.wanted.size() == 1 &&
+                         position.wanted.front().entry.end() - position.offset < kExpectedBytes / 2;
+  if (ends_soon && position.ahead.ok()) position.ahead = look_ahead(reader);
+  return Status();
+}
+
+Status FileElevator::look_ahead(PartitionReader& reader) {
+  PartitionReader::Position& position = reader.position_;
+  const PartitionReader::Options& options = reader.options_;
+  const PartitionFooter& footer = file_->footer();
+  for (bool found = false; !found && position.region < footer.regions.size();) {
+    const uint32_t region = position.region;
     ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries,
-                     file_->find(position.region, options.subpartition, options.count));
+                     file_->find(region, options.subpartition, options.count));
     ++position.region;
     for (const IndexEntry& entry : entries) {
       const bool for_all = entry.subpartition == kAllSubpartitions;
@@ -188,10 +235,10 @@ Status FileElevator::advance(PartitionReader& reader) {
       if (position.skips) {
         reader.skip(entry);
       } else {
-        position.entries.push_back(entry);
+        position.wanted.push_back({entry, region, entry.offset});
+        found = true;
       }
     }
-    if (!position.entries.empty()) position.offset = position.entries.front().offset;
   }
   return Status();
 }
@@ -239,8 +286,7 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
     const size_t most = has_memory ? ReadPool::kRunBytesMax - total : kLargeBlockBytes;
     if (!may_read || !is_behind || most < kLargeBlockBytes) break;
     const PartitionReader::Position& position = reader->position_;
-    const IndexEntry& entry = position.entries.front();
-    const uint64_t rest = entry.end() - position.offset;
+    const uint64_t rest = position.wanted.front().entry.end() - position.offset;
     const uint64_t size = std::min<uint64_t>({rest, most, options_.pool->read_ahead_bytes()});
     parts.push_back({reader, position.offset, static_cast<size_t>(size)});
     total += parts.back().size;
@@ -257,14 +303,14 @@ std::vector<FileElevator::Part> FileElevator::next_run() {
 /// What was read meanwhile for somebody else.
 bool FileElevator::give_from_window(const Reader& reader) {
   const PartitionReader::Position& position = reader->position_;
-  const IndexEntry& entry = position.entries.front();
+  const auto& [entry, region, expected] = position.wanted.front();
   if (position.offset != entry.offset) return false;
   const uint32_t subpartition = entry.subpartition == kAllSubpartitions ? 0 : entry.subpartition;
   std::shared_ptr<const ReadWindow> window;
   {
     MutexLock lock(mutex_);
     const auto found = std::find_if(windows_.begin(), windows_.end(), [&](const auto& each) {
-      return each->region() == position.region - 1 && each->covers(subpartition);
+      return each->region() == position.wanted.front().region && each->covers(subpartition);
     });
     if (found == windows_.end()) return false;
     window = *found;
@@ -279,29 +325,28 @@ bool FileElevator::give_from_window(const Reader& reader) {
 
 size_t FileElevator::widen(const Part& first, size_t size) const {
   const PartitionReader::Position& position = first.reader->position_;
-  const bool from_its_begin = first.offset == position.entries.front().offset;
+  const PartitionReader::Wanted& wanted = position.wanted.front();
+  const bool from_its_begin = first.offset == wanted.entry.offset;
   const std::vector<RegionRecord>& regions = file_->footer().regions;
   if (!from_its_begin || regions.size() > kWindowsMax) return size;
-  const uint64_t end = regions[position.region - 1].index;
+  const uint64_t end = regions[wanted.region].index;
   const uint64_t wide =
       std::min(options_.pool->window_bytes() / regions.size(), end - first.offset);
   return std::max(size, static_cast<size_t>(wide));
 }
 
 void FileElevator::read_run(const std::vector<Part>& parts) {
-  const PartitionReader::Position& position = parts.front().reader->position_;
-  const IndexEntry first = position.entries.front();
-  const uint32_t region = position.region - 1;
+  const PartitionReader::Wanted first = parts.front().reader->position_.wanted.front();
   const uint64_t begin = parts.front().offset;
   const auto size = static_cast<size_t>(parts.back().offset + parts.back().size - begin);
   const size_t wide = widen(parts.front(), size);
-  const bool for_all = first.subpartition == kAllSubpartitions;
+  const bool for_all = first.entry.subpartition == kAllSubpartitions;
   const bool keep = (wide > size || for_all) &&
-                    first.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
+                    first.entry.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
   std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
   const Status status = file_->read(begin, scratch.get(), wide);
   note_lost(status);
-  if (status.ok() && keep) keep_window(first, region, {scratch.get(), wide});
+  if (status.ok() && keep) keep_window(first, {scratch.get(), wide});
   for (const Part& part : parts) {
     Status given = status;
     if (given.ok()) given = give(part, {scratch.get() + (part.offset - begin), part.size});
@@ -311,7 +356,8 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
   options_.pool->give_scratch(std::move(scratch));
 }
 
-void FileElevator::keep_window(const IndexEntry& first, uint32_t region, std::string_view bytes) {
+void FileElevator::keep_window(const PartitionReader::Wanted& wanted, std::string_view bytes) {
+  const auto& [first, region, expected] = wanted;
   const bool for_all = first.subpartition == kAllSubpartitions;
   const uint32_t subpartitions = file_->footer().subpartitions;
   const uint32_t from = for_all ? 0 : first.subpartition;
@@ -322,7 +368,7 @@ void FileElevator::keep_window(const IndexEntry& first, uint32_t region, std::st
   {
     MutexLock lock(mutex_);
     std::erase_if(windows_, [&](auto& window) {
-      if (window->region() != region) return false;
+      if (window->region() != wanted.region) return false;
       dropped.push_back(std::move(window));
       return true;
     });
@@ -343,12 +389,11 @@ void FileElevator::keep_window(const IndexEntry& first, uint32_t region, std::st
 Status FileElevator::give(const Part& part, std::string_view bytes) {
   PartitionReader::Position& position = part.reader->position_;
   ASSIGN_OR_RETURN(std::vector<PartitionReader::Stored> blocks,
-                   cut(position.entries.front().subpartition, position.offset, bytes));
+                   cut(position.wanted.front().entry.subpartition, position.offset, bytes));
   position.offset = blocks.back().offset + blocks.back().size;
-  const IndexEntry& entry = position.entries.front();
-  if (position.offset == entry.end()) {
-    (void)position.entries.pop_front();
-    if (!position.entries.empty()) position.offset = position.entries.front().offset;
+  if (position.offset == position.wanted.front().entry.end()) {
+    (void)position.wanted.pop_front();
+    if (!position.wanted.empty()) position.offset = position.wanted.front().entry.offset;
   }
   part.reader->deliver(std::move(blocks));
   return Status();

@@ -63,7 +63,8 @@ class FileElevator final : public ReadPool::Waiter,
   };
 
   using Windows = std::vector<std::shared_ptr<const ReadWindow>>;
-  static constexpr size_t kWindowsMax = 16;  // One of each region; of more regions none.
+  static constexpr size_t kWindowsMax = 16;             // One of each region; of more regions none.
+  static constexpr uint64_t kExpectedBytes = 2u << 20;  // The disk is so far ahead of a reader.
 
   /// Gives a reader that comes what was read already for those before it.
   void serve_from_windows(PartitionReader& reader);
@@ -71,11 +72,16 @@ class FileElevator final : public ReadPool::Waiter,
   void request(const Reader& reader);
 
   void run();
-  /// Takes in those that came. False when the file cannot be read.
+  /// True once the file is open; else whoever came has to wait, or has failed.
+  bool open_file();
+  /// Takes in those that came. False when there were none.
   bool admit();
   /// Finds out what it wants next, and puts it into the next sweep.
   void place(const Reader& reader);
   Status advance(PartitionReader& reader);
+  /// What it has in the next region in which it has something, if there is one.
+  Status look_ahead(PartitionReader& reader);
+  void expect_wanted(PartitionReader& reader);
   /// What to read now, of readers whose parts lie behind each other.
   std::vector<Part> next_run();
   void note_lost(const Status& status) const;
@@ -84,7 +90,7 @@ class FileElevator final : public ReadPool::Waiter,
   void read_run(const std::vector<Part>& parts);
   /// How much to read from there on instead of `size`, for those who come next.
   size_t widen(const Part& first, size_t size) const;
-  void keep_window(const IndexEntry& first, uint32_t region, std::string_view bytes);
+  void keep_window(const PartitionReader::Wanted& first, std::string_view bytes);
   Status give(const Part& part, std::string_view bytes);
   /// The whole blocks at the beginning of `bytes`, which are at `offset` in the file.
   Result<std::vector<PartitionReader::Stored>> cut(uint32_t subpartition, uint64_t offset,
@@ -97,6 +103,7 @@ class FileElevator final : public ReadPool::Waiter,
 
   // Of the run under way, of which there is one at a time.
   std::unique_ptr<PartitionFile> file_;
+  bool is_open_ = false;
   std::multimap<uint64_t, ReaderHere> sweep_;  // By offset.
   std::multimap<uint64_t, ReaderHere> next_sweep_;
   std::atomic<bool> to_all_{false};

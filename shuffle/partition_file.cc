@@ -8,17 +8,22 @@
 
 namespace freshet {
 
+namespace {
+
+constexpr uint64_t kFooterBytesExpected = 64u << 10;
+constexpr size_t kIndexesExpected = 64;
+
+}  // namespace
+
 bool is_partition_lost(const Status& status) {
   return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kDataLoss;
 }
 
-Result<std::unique_ptr<PartitionFile>> PartitionFile::open(FileSystem& files, std::string path,
-                                                           std::shared_ptr<ReadPool> pool) {
-  std::unique_ptr<PartitionFile> file(new PartitionFile(files, std::move(path), std::move(pool)));
-  RETURN_IF_ERROR(file->read_footer());
-  file->rest(true);
-  return file;
-}
+PartitionFile::PartitionFile(FileSystem& files, std::string path, std::shared_ptr<ReadPool> pool)
+    : files_(files),
+      path_(std::move(path)),
+      pool_(std::move(pool)),
+      around_bytes_(pool_->around_bytes()) {}
 
 PartitionFile::~PartitionFile() {
   if (kept_) pool_->forget_file();
@@ -41,21 +46,28 @@ Status PartitionFile::open_file(uint64_t offset) {
   return Status();
 }
 
-void PartitionFile::expect_around(uint64_t offset) {
-  const uint64_t piece = offset / kAroundBytes;
-  if (piece >= expected_.size()) expected_.resize(piece + 1);
-  if (expected_[piece]) return;
-  expected_[piece] = true;
-  file_->expect(piece * kAroundBytes, kAroundBytes);
+void PartitionFile::expect_around(uint64_t begin, uint64_t end) {
+  const uint64_t last = (end - 1) / around_bytes_;
+  if (last >= expected_.size()) expected_.resize(last + 1);
+  for (uint64_t piece = begin / around_bytes_; piece <= last; ++piece) {
+    if (expected_[piece]) continue;
+    expected_[piece] = true;
+    file_->expect(piece * around_bytes_, around_bytes_);
+  }
 }
 
 void PartitionFile::expect(uint64_t offset, uint64_t size) {
-  if (file_) file_->expect(offset, size);
+  if (!open_file(offset).ok()) return;  // Who reads says so.
+  if (size < ReadPool::kAroundBytesMin) {
+    expect_around(offset, offset + size);
+  } else {
+    file_->expect(offset, size);
+  }
 }
 
 Status PartitionFile::read(uint64_t offset, char* to, size_t size) {
   RETURN_IF_ERROR(open_file(offset));
-  if (size < kAroundBytes) expect_around(offset);
+  if (size < ReadPool::kAroundBytesMin) expect_around(offset, offset + size);
   const Result<size_t> got = file_->read(offset, to, size);
   // Whatever is the matter with the disk: it will not be better the next time.
   if (!got.ok()) return damaged(offset, got.status().message());
@@ -70,7 +82,25 @@ void PartitionFile::rest(bool idle) {
   if (!kept_) file_ = nullptr;
 }
 
-Status PartitionFile::read_footer() {
+bool PartitionFile::expect_footer() {
+  const Result<FileInfo> info = files_.info(path_);
+  kept_ = info.ok() && info->size_bytes >= kTailBytes && open_file(0).ok() && pool_->keep_file();
+  if (!kept_) return false;
+  expect_around(info->size_bytes - std::min(info->size_bytes, kFooterBytesExpected),
+                info->size_bytes);
+  return true;
+}
+
+void PartitionFile::expect_indexes() {
+  const size_t regions = std::min(footer_.regions.size(), kIndexesExpected);
+  for (size_t region = 0; region < regions; ++region) {
+    const RegionRecord& record = footer_.regions[region];
+    const uint64_t bytes = std::min<uint64_t>(record.entries, kPageEntriesMax) * kIndexEntryBytes;
+    expect_around(record.index, record.index + kPageHeaderBytes + bytes);
+  }
+}
+
+Status PartitionFile::open() {
   const Result<FileInfo> info = files_.info(path_);
   if (!info.ok()) return unless_lost(0, info.status());
   const uint64_t size = info->size_bytes;
@@ -84,6 +114,8 @@ Status PartitionFile::read_footer() {
   Result<PartitionFooter> footer = decode_footer(bytes, size);
   if (!footer.ok()) return damaged(*offset, footer.status().message());
   footer_ = std::move(footer).value();
+  expect_indexes();
+  rest(true);
   return Status();
 }
 

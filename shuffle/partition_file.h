@@ -26,17 +26,19 @@ class PartitionFile {
  public:
   static constexpr size_t kIndexBytesMax = 256u << 10;    // Of the index, in memory.
   static constexpr size_t kIndexBytesAtRest = 32u << 10;  // While nobody wants anything.
-  // The disk reads at least so much at once: what is beside it is wanted soon by somebody else.
-  static constexpr uint64_t kAroundBytes = 128u << 10;
 
-  /// Reads the footer.
-  static Result<std::unique_ptr<PartitionFile>> open(FileSystem& files, std::string path,
-                                                     std::shared_ptr<ReadPool> pool);
+  PartitionFile(FileSystem& files, std::string path, std::shared_ptr<ReadPool> pool);
   ~PartitionFile();
   PartitionFile(const PartitionFile&) = delete;
   PartitionFile& operator=(const PartitionFile&) = delete;
 
   const std::string& path() const { return path_; }
+
+  /// Lets the disk bring the footer, with as much of the index as is likely to be beside it. False
+  /// when there is nothing to wait for: open() says why, or reads it itself.
+  bool expect_footer();
+  /// Reads the footer, before anything else is asked for.
+  Status open();
   const PartitionFooter& footer() const { return footer_; }
 
   /// Where in the region something is for subpartitions [first, first + count), as it lies in the
@@ -46,8 +48,11 @@ class PartitionFile {
   /// All of these bytes.
   Status read(uint64_t offset, char* to, size_t size);
 
-  /// These bytes will be read soon.
+  /// These bytes will be read soon. Small parts come with what is around them: that is wanted soon
+  /// by somebody else.
   void expect(uint64_t offset, uint64_t size);
+  /// What is expected stays so while nothing is read.
+  bool stays_open() const { return kept_; }
 
   /// Nothing is read for now: closes it when too many are open. `idle`: nobody wants anything.
   void rest(bool idle);
@@ -55,11 +60,9 @@ class PartitionFile {
   Status damaged(uint64_t offset, std::string_view what) const;
 
  private:
-  PartitionFile(FileSystem& files, std::string path, std::shared_ptr<ReadPool> pool)
-      : files_(files), path_(std::move(path)), pool_(std::move(pool)) {}
-  Status read_footer();
   Status open_file(uint64_t offset);
-  void expect_around(uint64_t offset);
+  void expect_around(uint64_t begin, uint64_t end);
+  void expect_indexes();
   void forget_pages(size_t bytes_max);
   /// The same status when it says what to do, else that the file cannot be read.
   Status unless_lost(uint64_t offset, const Status& status) const;
@@ -72,12 +75,13 @@ class PartitionFile {
   FileSystem& files_;
   const std::string path_;
   const std::shared_ptr<ReadPool> pool_;
+  const uint64_t around_bytes_;
   std::unique_ptr<ReadableFile> file_;
   bool kept_ = false;  // Is counted in the pool.
   PartitionFooter footer_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<IndexEntry>> pages_;
   std::deque<std::pair<uint32_t, uint32_t>> page_order_;  // As they were read.
-  std::vector<bool> expected_;                            // Pieces of kAroundBytes.
+  std::vector<bool> expected_;                            // Pieces of around_bytes_.
 };
 
 }  // namespace freshet

@@ -76,13 +76,20 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
     uint64_t elements = 0;  // Before what comes next.
     uint64_t hash = 0;
   };
+  /// What there is for it in a region.
+  struct Wanted {
+    IndexEntry entry;
+    uint32_t region = 0;
+    uint64_t expected = 0;  // The disk brings what is before this offset.
+  };
   /// Where the elevator is with it. In its hands only.
   struct Position {
     uint32_t region = 0;  // To be looked at next.
-    Fifo<IndexEntry> entries;
+    Fifo<Wanted> wanted;
     uint64_t offset = 0;    // In the first of these.
     uint64_t elements = 0;  // Up to the last of these, of all subpartitions.
     bool skips = true;      // Nothing was read yet.
+    Status ahead;           // Behind what is wanted.
   };
   /// Who has it: nobody, the elevator, or the elevator until there is memory.
   enum class Hands : uint8_t { kNone, kQueued, kParked };

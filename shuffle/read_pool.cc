@@ -1,6 +1,7 @@
 #include "shuffle/read_pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace freshet {
@@ -49,6 +50,11 @@ uint64_t ReadPool::read_ahead_bytes() const {
 uint64_t ReadPool::window_bytes() const {
   const uint64_t share = total_bytes() / 2 / std::max(files_.load(), 1u);
   return std::clamp(share, kWindowBytesMin, kWindowBytesMax);
+}
+
+uint64_t ReadPool::around_bytes() const {
+  const uint64_t share = kAroundBytesOfAll / std::max(files_.load(), 1u);
+  return std::clamp(std::bit_floor(share), kAroundBytesMin, kAroundBytesMax);
 }
 
 bool ReadPool::take_window(uint64_t bytes) {

@@ -24,6 +24,11 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
   static constexpr uint64_t kWindowBytesMin = 4u << 10;
   static constexpr uint64_t kWindowBytesMax = 64u << 10;
   static constexpr uint32_t kFilesKeptMax = 512;  // Open while nothing is read from them.
+  // What the disk reads around a small part: others want it soon. In the memory of the system,
+  // which should not have forgotten it by then.
+  static constexpr uint64_t kAroundBytesMin = 128u << 10;
+  static constexpr uint64_t kAroundBytesMax = 1u << 20;
+  static constexpr uint64_t kAroundBytesOfAll = 512u << 20;
 
   class Waiter {
    public:
@@ -57,6 +62,8 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
   void add_file() { files_.fetch_add(1); }
   void remove_file() { files_.fetch_sub(1); }
   uint64_t window_bytes() const;
+  /// Of each file.
+  uint64_t around_bytes() const;
   /// False when there is no memory for one of so many bytes.
   bool take_window(uint64_t bytes);
   uint64_t windows_held_bytes() const { return windows_held_bytes_.load(); }

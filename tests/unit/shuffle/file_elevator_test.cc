@@ -173,8 +173,8 @@ TEST_F(FileElevatorTest, TheDiskHearsBeforeWhatIsReadNext) {
         if (begin <= heard) heard = std::max(heard, end);
       }
       EXPECT_GE(heard, std::min(offset + size,
-                                offset / PartitionFile::kAroundBytes * PartitionFile::kAroundBytes +
-                                    PartitionFile::kAroundBytes));
+                                offset / ReadPool::kAroundBytesMin * ReadPool::kAroundBytesMin +
+                                    ReadPool::kAroundBytesMin));
       return Status();
     };
     for (const uint32_t subpartition : {0u, 1u}) {
@@ -183,6 +183,51 @@ TEST_F(FileElevatorTest, TheDiskHearsBeforeWhatIsReadNext) {
     }
     // For small parts once for all that is around them.
     EXPECT_LE(expected.size(), subpartitions == 2 ? 40u : 8u);
+    files_.on_expect = nullptr;
+    files_.on_read = nullptr;
+  }
+}
+
+TEST_F(FileElevatorTest, WhatIsReadWasExpectedInAnEarlierTurn) {
+  for (const uint32_t subpartitions : {2u, 1000u}) {
+    const Settings settings{.subpartitions = subpartitions,
+                            .codec = BlockCodec::kNone,
+                            .memory_bytes = 3u << 20,
+                            .attempt = subpartitions};
+    write_regions(settings, 12u << 20);
+    int turn = 0;
+    std::vector<std::pair<uint64_t, uint64_t>> expected;  // Before this turn.
+    std::vector<std::pair<uint64_t, uint64_t>> now;
+    uint64_t bytes_expected = 0;
+    files_.on_expect = [&](uint64_t offset, uint64_t size) {
+      now.emplace_back(offset, offset + size);
+      bytes_expected += size;
+    };
+    files_.on_read = [&](uint64_t offset, size_t size) {
+      uint64_t heard = offset;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        for (const auto& [begin, end] : expected) {
+          if (begin <= heard) heard = std::max(heard, end);
+        }
+        if (heard >= offset + size) break;
+      }
+      EXPECT_GE(heard, offset + size) << offset << ", turn " << turn;
+      return Status();
+    };
+    const auto first = reader(settings, 0);
+    const auto second = reader(settings, 1);
+    while (!first->ended() || !second->ended()) {
+      ++turn;
+      ASSERT_TRUE(disk_.run_one());
+      expected.insert(expected.end(), now.begin(), now.end());
+      now.clear();
+      take_ready(*first);
+      take_ready(*second);
+    }
+    first->close();
+    second->close();
+    // Nothing twice, but for what is around the index.
+    EXPECT_LE(bytes_expected, file_bytes_ + 8 * ReadPool::kAroundBytesMax);
     files_.on_expect = nullptr;
     files_.on_read = nullptr;
   }
