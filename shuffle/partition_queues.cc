@@ -176,8 +176,10 @@ PartitionQueues::Taken PartitionQueues::take(Channel* channel, const ChannelRead
   if (taken.more) {
     taken.more_data = channel->buffers.has_data();
     taken.next_charge = least_charge(*channel);
-    if (taken.next_charge > credit_bytes - taken.charged_bytes)
+    if (taken.next_charge > credit_bytes - taken.charged_bytes) {
       taken.waiting_bytes = channel->buffers.charge(kFloatingBytesMax);
+      if (source_) taken.waiting_bytes += source_->waiting_bytes();
+    }
   } else if (ended_ && !channel->end_told) {
     channel->end_told = true;
     taken.ended = true;

@@ -27,6 +27,7 @@ class LostSource final : public BufferSource {
   explicit LostSource(Status cause) : cause_(std::move(cause)) {}
   Result<std::optional<Buffer>> take() override { return cause_; }
   bool ended() const override { return false; }
+  uint64_t waiting_bytes() const override { return 0; }
 
  private:
   const Status cause_;
@@ -43,6 +44,7 @@ class FileSource final : public BufferSource {
     return std::optional<Buffer>(std::move(taken->buffer));
   }
   bool ended() const override { return reader_->ended(); }
+  uint64_t waiting_bytes() const override { return reader_->waiting_bytes(); }
 
  private:
   const std::shared_ptr<PartitionReader> reader_;

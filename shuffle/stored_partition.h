@@ -26,6 +26,9 @@ class BufferSource {
 
   /// All was taken.
   virtual bool ended() const = 0;
+
+  /// About as much can be taken without waiting.
+  virtual uint64_t waiting_bytes() const = 0;
 };
 
 /// A partition that is complete, and can be read by anybody any number of times.

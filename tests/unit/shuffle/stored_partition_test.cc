@@ -44,6 +44,11 @@ class FakeSource final : public BufferSource {
     return std::optional<Buffer>(std::move(next));
   }
   bool ended() const override { return feed_->ended && feed_->buffers.empty(); }
+  uint64_t waiting_bytes() const override {
+    uint64_t bytes = 0;
+    for (const Buffer& buffer : feed_->buffers) bytes += buffer.charge();
+    return bytes;
+  }
 
  private:
   const std::shared_ptr<Feed> feed_;
@@ -188,6 +193,22 @@ TEST_F(StoredPartitionTest, AReaderIsToldWhenSomethingWasRead) {
   EXPECT_TRUE(one->ended.contains(0));
   index_.detach(*one);
   feed.wake();  // It may come late.
+}
+
+TEST_F(StoredPartitionTest, AllThatWasReadCountsAsWaitingForCredit) {
+  const auto stored = std::make_shared<FakeStored>(0, std::nullopt);
+  stored->complete = false;
+  std::vector<ReaderCall> calls;
+  const auto wanted = reader(7, 1);
+  const auto view = PartitionQueues::view(stored, wanted, &calls);
+  for (int i = 0; i < 5; ++i) stored->feeds.at(0)->buffers.push_back(buffer_of("0:7"));
+  std::vector<Buffer> buffers;
+  const auto taken =
+      view->take(calls.at(0).channel, wanted.get(), 2 * kSmallBlockBytes, UINT64_MAX, &buffers);
+  EXPECT_EQ(buffers.size(), 2u);
+  EXPECT_TRUE(taken.more);
+  EXPECT_EQ(taken.waiting_bytes, 3 * kSmallBlockBytes);
+  view->close_view();
 }
 
 TEST_F(StoredPartitionTest, AnErrorIsTheLossOfTheChannel) {
