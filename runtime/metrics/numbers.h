@@ -67,7 +67,7 @@ struct TaskManagerNumbers {
   uint64_t network_bytes_free = 0;
   uint64_t network_bytes_wanted = 0;  // By all partitions and gates; may be more than there is.
   uint64_t managed_bytes = 0;         // For operators of batch jobs, an equal part in each slot.
-  MachineNumbers machine;
+  MachineNumbers machine = {};
 };
 
 struct ClusterNumbers {
