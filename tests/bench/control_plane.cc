@@ -112,12 +112,34 @@ std::string graph_fields(const std::vector<GraphCosts>& all, const std::string& 
          fmt::format(", \"{}steps\": {}", prefix, all.front().steps);
 }
 
-void measure_graph_row(const Options& options, uint32_t n, const std::string& mode) {
+/// The costs of the smallest size, which others are compared with.
+struct FirstRow {
+  uint32_t n = 0;
+  double total_ms = 0;
+  double graph_mb = 0;
+  uint64_t steps = 0;
+};
+
+/// How the costs have grown, each divided by how the size has.
+std::string growth_fields(uint32_t n, const std::vector<GraphCosts>& all, FirstRow* first) {
+  const double ms = median_of(all, [](const auto& c) { return c.total_ms(); });
+  const double mb = median_of(all, [](const auto& c) { return c.graph_mb; });
+  const uint64_t steps = all.front().steps;
+  if (first->n == 0) *first = {n, ms, mb, steps};
+  if (first->n >= n) return "";
+  const double size = static_cast<double>(n) / first->n;
+  return fmt::format(", \"steps_per_n\": {}, \"memory_growth\": {:.3f}, \"time_growth\": {:.3f}",
+                     static_cast<double>(steps - first->steps) / (n - first->n),
+                     mb / first->graph_mb / size, ms / first->total_ms / size);
+}
+
+void measure_graph_row(const Options& options, uint32_t n, const std::string& mode,
+                       FirstRow* first) {
   const auto ours =
       measure_often<GraphCosts>(options.repeat, [&] { return measure_graph(n, mode_of(mode)); });
   std::string row =
       fmt::format("{{\"bench\": \"control_plane\", \"n\": {}, \"mode\": \"{}\"", n, mode) +
-      graph_fields(ours, "");
+      graph_fields(ours, "") + growth_fields(n, ours, first);
   if (!options.no_baseline && fits(n)) {
     const auto theirs =
         measure_often<GraphCosts>(1, [&] { return measure_expanded_graph(n, mode_of(mode)); });
@@ -260,7 +282,8 @@ int run(int argc, char** argv) {
     return 0;
   }
   for (const std::string& mode : options.modes) {
-    for (const uint32_t n : options.sizes) measure_graph_row(options, n, mode);
+    FirstRow first;
+    for (const uint32_t n : options.sizes) measure_graph_row(options, n, mode, &first);
   }
   if (options.no_deployment) return 0;
   for (const std::string& mode : options.modes) {
