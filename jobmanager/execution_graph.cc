@@ -64,6 +64,30 @@ void ExecutionGraph::add_groups(const JobEdge& edge) {
   }
 }
 
+/// Those that have a subtask of the vertex. Where a cycle of vertices was merged that need not be
+/// all of its logical region.
+std::vector<IndexRange> ExecutionGraph::regions_with(VertexId vertex) const {
+  const LogicalRegion& logical = regions_.logical_regions()[regions_.logical_region_of(vertex)];
+  const bool has_cycle = std::any_of(
+      logical.reasons.begin(), logical.reasons.end(),
+      [](const RegionReason& reason) { return reason.merge == RegionMerge::kVertexCycle; });
+  if (!has_cycle) return {logical.regions};
+  std::vector<uint32_t> regions;
+  for (uint32_t i = first_of_vertex_[vertex.value]; i < first_of_vertex_[vertex.value + 1]; i++)
+    regions.push_back(regions_.region_of(i));
+  std::sort(regions.begin(), regions.end());
+  std::vector<IndexRange> ranges;
+  for (const uint32_t region : regions) {
+    if (!ranges.empty() && region < ranges.back().end) continue;
+    if (!ranges.empty() && region == ranges.back().end) {
+      ranges.back().end++;
+    } else {
+      ranges.push_back({region, region + 1});
+    }
+  }
+  return ranges;
+}
+
 void ExecutionGraph::add_region_inputs(uint32_t group) {
   const JobEdge& edge = graph_.edges[groups_[group].dataset.value];
   const uint32_t first_producer = first_of_vertex_[edge.producer.value];
@@ -78,12 +102,11 @@ void ExecutionGraph::add_region_inputs(uint32_t group) {
         {first_consumer + consumers.begin, first_consumer + consumers.end});
   } else {
     const uint32_t logical = regions_.logical_region_of(edge.consumer);
-    const IndexRange readers = regions_.logical_regions()[logical].regions;
-    const bool inside = regions_.logical_region_of(edge.producer) == logical;
-    if (inside && readers.size() == 1) {
+    const bool one_region = regions_.logical_regions()[logical].regions.size() == 1;
+    if (one_region && regions_.logical_region_of(edge.producer) == logical) {
       inputs_of_regions_.add_nothing();
     } else {
-      inputs_of_regions_.add_all_to_all(readers, producers.size());
+      inputs_of_regions_.add_all_to_all(regions_with(edge.consumer), producers.size());
     }
   }
 }
@@ -148,13 +171,30 @@ void ExecutionGraph::reset(uint32_t index) {
   const SubtaskId subtask = subtask_at(index);
   for (const DatasetId dataset : outputs_of(subtask.vertex)) {
     const IndexRange held = groups_holding(dataset, subtask.index);
-    for (uint32_t g = held.begin; g < held.end; g++) groups_[g].released = false;
+    for (uint32_t g = held.begin; g < held.end; g++) {
+      if (!groups_[g].released) continue;
+      remade_[g].insert(subtask.index);
+      if (remade_[g].size() < groups_[g].producers.size()) continue;
+      groups_[g].released = false;
+      remade_.erase(g);
+    }
   }
   Execution next;
   next.attempt = execution.attempt + 1;
   next.version = execution.version;
   next.entered[static_cast<size_t>(TaskState::kCreated)] = now_;
   execution = next;
+}
+
+void ExecutionGraph::note_released(uint32_t group) {
+  groups_[group].released = true;
+  remade_.erase(group);
+}
+
+bool ExecutionGraph::is_released(uint32_t group, uint32_t producer) const {
+  if (!groups_[group].released) return false;
+  const auto remade = remade_.find(group);
+  return remade == remade_.end() || !remade->second.contains(producer);
 }
 
 bool ExecutionGraph::note_output(uint32_t index, DatasetId dataset, uint64_t hash) {
@@ -234,6 +274,9 @@ void ExecutionGraph::update_groups(uint32_t index, bool ended) {
                   : groups_[g].unfinished < groups_[g].producers.size());
       if (groups_[g].unfinished == 0) reopened_groups_.push_back(g);
       groups_[g].unfinished += ended ? -1 : 1;
+      // Made again for nobody.
+      if (groups_[g].unfinished == 0 && groups_[g].unread == 0 && is_blocking(dataset))
+        read_groups_.push_back(g);
       if (ended) {
         inputs_of_regions_.producer_ended(g, index);
       } else {

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,7 +48,7 @@ struct ConsumedPartitionGroup {
   IndexRange producers;
   uint32_t unfinished = 0;  // Producers that have not reached the end of their data, or lost it.
   uint32_t unread = 0;      // Consumers that have not, or will read it again.
-  bool released = false;    // All had read it: what was made of a blocking edge is gone.
+  bool released = false;    // All had read it: see ExecutionGraph::is_released().
 };
 
 /// The consumers of one ConsumedPartitionGroup; both have the same index.
@@ -109,7 +111,12 @@ class ExecutionGraph {
   /// The hash of what an attempt made of a blocking edge, when it has ended; 0 for one that is not
   /// known. True when the attempt before it made the same.
   bool note_output(uint32_t index, DatasetId dataset, uint64_t hash);
-  void note_released(uint32_t group) { groups_[group].released = true; }
+  void note_released(uint32_t group);
+  /// What the producer made for the group is gone since all had read it, and no new attempt of it
+  /// was decided since.
+  bool is_released(uint32_t group, uint32_t producer) const;
+  /// There is something to release of a group that all have read.
+  bool is_kept(uint32_t group) const { return !groups_[group].released || remade_.contains(group); }
   /// Groups all of whose producers had ended, and one has not any more, since the last call.
   std::vector<uint32_t> take_reopened_groups() { return std::exchange(reopened_groups_, {}); }
   bool is_blocking(DatasetId dataset) const {
@@ -140,6 +147,7 @@ class ExecutionGraph {
  private:
   void add_groups(const JobEdge& edge);
   void add_region_inputs(uint32_t group);
+  std::vector<IndexRange> regions_with(VertexId vertex) const;
   void update_groups(uint32_t index, bool ended);
   void update_readings(uint32_t index, bool ended);
   void count_end(uint32_t index, bool ended);
@@ -151,6 +159,7 @@ class ExecutionGraph {
   std::vector<uint32_t> begun_;
   std::vector<uint32_t> read_groups_;
   std::vector<uint32_t> reopened_groups_;
+  std::map<uint32_t, std::set<uint32_t>> remade_;     // Of released groups: producers reset since.
   std::vector<std::vector<uint64_t>> output_hashes_;  // By edge and producer; empty: none is known.
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.

@@ -55,7 +55,8 @@ class Planner {
       for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
         plan_.steps++;
         const uint32_t index = graph_.index_of({producer, p});
-        if (graph_.at(index).output_lost || group.released) add(graph_.regions().region_of(index));
+        if (graph_.at(index).output_lost || graph_.is_released(g, p))
+          add(graph_.regions().region_of(index));
       }
     }
   }

@@ -32,7 +32,7 @@ struct FailoverPlan {
 /// made what it reads and is gone; and all that are reading what it made, because the next attempt
 /// may give something else. Those that have read all of it stay as they are until that is seen:
 /// see misled_consumers(). Besides, whoever made something that is gone
-/// (`Execution::output_lost`, `ConsumedPartitionGroup::released`) and is still wanted. Each group
+/// (`Execution::output_lost`, `ExecutionGraph::is_released()`) and is still wanted. Each group
 /// is visited once. See "Restart of a job" in DESIGN_NOTES.md.
 ///
 /// `lost`: executions whose output was lost with this failure.

@@ -121,7 +121,7 @@ JobCommands JobMaster::on_hosted(TimePoint now, TaskManagerId from,
         std::binary_search(sorted.begin(), sorted.end(), attempt)) {
       continue;
     }
-    if (is_finishing(index)) {
+    if (is_done(index)) {
       move_to_finished(index);
       continue;
     }
@@ -276,8 +276,18 @@ void JobMaster::set_now(TimePoint now) {
 
 void JobMaster::move_task(uint32_t index, TaskState to) {
   graph_.move(index, to);
-  LOG_DEBUG("task_state",
-            {{"job", id()}, {"attempt", attempt_at(index)}, {"state", to_string(to)}});
+  log_state(index);
+}
+
+void JobMaster::reset(uint32_t index) {
+  graph_.reset(index);
+  log_state(index);
+}
+
+void JobMaster::log_state(uint32_t index) const {
+  LOG_DEBUG("execution_state", {{"job", id()},
+                                {"attempt", attempt_at(index)},
+                                {"state", to_string(graph_.at(index).state)}});
 }
 
 AttemptId JobMaster::attempt_at(uint32_t index) const {

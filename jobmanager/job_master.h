@@ -153,6 +153,8 @@ class JobMaster {
   void set_now(TimePoint now);
   void move(JobState to);
   void move_task(uint32_t index, TaskState to);
+  void reset(uint32_t index);
+  void log_state(uint32_t index) const;
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
   AttemptId attempt_at(uint32_t index) const;
@@ -173,6 +175,9 @@ class JobMaster {
   void deploy(const std::vector<RegionSchedule::Placement>&, JobCommands&);
   void note_slot_wait(TimePoint now, JobCommands&);
   bool all_have_run() const;
+  /// It has nothing left to do, nor has its region: all that was to come of it is here.
+  bool is_done(uint32_t index) const;
+  /// The same, and its TaskManager was told.
   bool is_finishing(uint32_t index) const;
   void finish_region(uint32_t region, JobCommands&);
   void on_finished(TimePoint now, uint32_t index, JobCommands&);

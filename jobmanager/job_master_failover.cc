@@ -1,5 +1,6 @@
 // What a failure means for a job: which regions are cancelled, and when they run again.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +16,8 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
                      const std::vector<uint32_t>& lost_outputs) {
   if (state_ != JobState::kRunning && state_ != JobState::kRestarting) return;
   for (const SubtaskId subtask : failure.subtasks)
-    LOG_DEBUG("task_failed", {{"job", id()}, {"attempt", attempt_at(graph_.index_of(subtask))}});
+    LOG_DEBUG("execution_failed",
+              {{"job", id()}, {"attempt", attempt_at(graph_.index_of(subtask))}});
   for (const uint32_t index : lost_outputs)
     LOG_DEBUG("output_lost", {{"job", id()}, {"attempt", attempt_at(index)}});
   const FailoverPlan plan = plan_failover(graph_, failure.subtasks, lost_outputs);
@@ -50,12 +52,14 @@ void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<Ou
                              JobCommands& commands) {
   const SubtaskId subtask = graph_.subtask_at(index);
   std::vector<SubtaskId> misled;
+  std::vector<uint32_t> datasets;
   for (const DatasetId dataset : graph_.outputs_of(subtask.vertex)) {
     if (!graph_.is_blocking(dataset)) continue;
     const auto made = std::find_if(outputs.begin(), outputs.end(),
                                    [&](const OutputHash& one) { return one.dataset == dataset; });
     const bool same = graph_.note_output(index, dataset, made == outputs.end() ? 0 : made->hash);
     if (same || graph_.at(index).attempt == 0) continue;
+    datasets.push_back(dataset.value);
     for (const SubtaskId consumer : misled_consumers(graph_, dataset, subtask.index))
       misled.push_back(consumer);
   }
@@ -63,6 +67,7 @@ void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<Ou
   LOG_WARN("output_differs", {{"job", id()},
                               {"attempt", attempt_at(index)},
                               {"task", name_of(subtask)},
+                              {"datasets", fmt::format("{}", fmt::join(datasets, ","))},
                               {"consumers", misled.size()}});
   begin_restart(now, plan_failover(graph_, misled, {}), Duration::zero(), commands);
 }
@@ -85,7 +90,7 @@ void JobMaster::add_to_restart(const FailoverPlan& plan, JobCommands& commands) 
   for (const uint32_t region : plan.regions) {
     finishing_.erase(region);
     for (const uint32_t index : graph_.regions().members(region)) {
-      LOG_DEBUG("task_restarts", {{"job", id()}, {"attempt", attempt_at(index)}});
+      LOG_DEBUG("execution_restarts", {{"job", id()}, {"attempt", attempt_at(index)}});
       graph_.decide_restart(index);
       pending_restart_->versions.push_back({index, graph_.at(index).version});
       executions.push_back(index);
@@ -140,7 +145,7 @@ void JobMaster::restart(TimePoint now, JobCommands& commands) {
   std::vector<uint32_t> regions;
   for (const auto& [index, version] : pending_restart_->versions) {
     if (graph_.at(index).version != version) continue;  // Decided anew since.
-    graph_.reset(index);
+    reset(index);
     committables_.erase(index);
     const uint32_t region = graph_.regions().region_of(index);
     if (regions.empty() || regions.back() != region) regions.push_back(region);

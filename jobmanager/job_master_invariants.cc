@@ -147,7 +147,8 @@ Broken JobMasterInvariants::check_lost(const JobMaster& job) const {
     const VertexId vertex = graph.job_graph().edges[group.dataset.value].producer;
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
       const Execution& made = graph.at(SubtaskId{vertex, p});
-      if (!is_ended(made.state) || made.restarts || !(made.output_lost || group.released)) continue;
+      if (!is_ended(made.state) || made.restarts || !(made.output_lost || graph.is_released(g, p)))
+        continue;
       for (uint32_t c = readers.consumers.begin; c < readers.consumers.end; c++) {
         const SubtaskId reader{readers.vertex, c};
         if (graph.unended(graph.regions().region_of(graph.index_of(reader))) != 0)

@@ -48,7 +48,7 @@ void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,
     move_task(index, TaskState::kScheduled);
     graph_.assign(index, slot.allocation, slot.task_manager, slot.index);
     move_task(index, TaskState::kDeploying);
-    LOG_DEBUG("task_deployed",
+    LOG_DEBUG("execution_deployed",
               {{"job", id()}, {"attempt", attempt_at(index)}, {"task_manager", slot.task_manager}});
   }
   for (const uint32_t index : executions) deployed_[graph_.at(index).task_manager].push_back(index);
@@ -86,6 +86,11 @@ bool JobMaster::all_have_run() const {
 
 // ---- Regions that have ended ----
 
+bool JobMaster::is_done(uint32_t index) const {
+  return graph_.at(index).state == TaskState::kEndOfData &&
+         graph_.unended(graph_.regions().region_of(index)) == 0;
+}
+
 bool JobMaster::is_finishing(uint32_t index) const {
   return finishing_.contains(graph_.regions().region_of(index)) &&
          graph_.at(index).state == TaskState::kEndOfData;
@@ -109,6 +114,7 @@ void JobMaster::finish_region(uint32_t region, JobCommands& commands) {
 void JobMaster::move_to_finished(uint32_t index) {
   move_task(index, TaskState::kFinished);
   const auto found = finishing_.find(graph_.regions().region_of(index));
+  if (found == finishing_.end()) return;  // It keeps its slots.
   if (--found->second != 0) return;
   schedule_.stop_region(found->first, /*again=*/false);
   finishing_.erase(found);
@@ -145,15 +151,16 @@ void JobMaster::release_partitions(JobCommands& commands) {
   Releases releases;
   for (const uint32_t g : graph_.take_read_groups()) {
     const ConsumedPartitionGroup& group = graph_.group(g);
-    if (group.unread != 0 || group.unfinished != 0 || group.released) continue;
+    if (group.unread != 0 || group.unfinished != 0 || !graph_.is_kept(g)) continue;
     LOG_DEBUG("partitions_released", {{"job", id()},
                                       {"dataset", group.dataset.value},
                                       {"first_producer", group.producers.begin},
                                       {"producers", group.producers.size()}});
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+      if (!graph_.is_released(g, p)) add_release(graph_, group.dataset, p, &releases);
+    }
     graph_.note_released(g);
     located_.drop(g);
-    for (uint32_t p = group.producers.begin; p < group.producers.end; p++)
-      add_release(graph_, group.dataset, p, &releases);
   }
   for (auto& [to, ranges] : releases) {
     if (known_.contains(to))
@@ -189,7 +196,7 @@ JobMaster::Loss JobMaster::take_away(TaskManagerId lost) {
       if (is_live(state)) move_task(index, TaskState::kFinished);  // Its result is in the ledger.
       continue;
     }
-    if (is_finishing(index)) {
+    if (is_done(index)) {
       move_to_finished(index);
     } else if (is_live(state)) {
       if (state != TaskState::kCanceling) loss.failed.push_back(graph_.subtask_at(index));

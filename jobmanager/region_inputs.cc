@@ -1,6 +1,7 @@
 #include "jobmanager/region_inputs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/check.h"
 
@@ -8,9 +9,10 @@ namespace freshet {
 
 void RegionInputs::add_nothing() { first_entry_.push_back(static_cast<uint32_t>(entries_.size())); }
 
-void RegionInputs::add_all_to_all(IndexRange consumer_regions, uint32_t producers) {
-  wide_.push_back({static_cast<uint32_t>(first_entry_.size()) - 1, consumer_regions, producers});
-  for (uint32_t r = consumer_regions.begin; r < consumer_regions.end; r++) open_[r]++;
+void RegionInputs::add_all_to_all(std::vector<IndexRange> consumer_regions, uint32_t producers) {
+  const auto group = static_cast<uint32_t>(first_entry_.size()) - 1;
+  wide_.push_back({group, std::move(consumer_regions), producers});
+  wide_.back().for_each_region([this](uint32_t r) { open_[r]++; });
   add_nothing();
 }
 
@@ -54,7 +56,7 @@ void RegionInputs::producer_ended(uint32_t group, uint32_t producer) {
   if (wide == nullptr) return;
   CHECK(wide->unfinished > 0);
   if (--wide->unfinished != 0) return;
-  for (uint32_t r = wide->regions.begin; r < wide->regions.end; r++) close(r);
+  wide->for_each_region([this](uint32_t r) { close(r); });
 }
 
 void RegionInputs::producer_reopened(uint32_t group, uint32_t producer) {
@@ -65,7 +67,7 @@ void RegionInputs::producer_reopened(uint32_t group, uint32_t producer) {
   }
   Wide* const wide = find_wide(group);
   if (wide == nullptr || wide->unfinished++ != 0) return;
-  for (uint32_t r = wide->regions.begin; r < wide->regions.end; r++) open_[r]++;
+  wide->for_each_region([this](uint32_t r) { open_[r]++; });
 }
 
 std::vector<uint32_t> RegionInputs::take_unblocked() {

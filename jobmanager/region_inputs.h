@@ -22,8 +22,8 @@ class RegionInputs {
 
   /// A group over which nobody waits: pipelined, or inside of one region.
   void add_nothing();
-  /// All-to-all: the producers, of other regions, are one input of each region of a range.
-  void add_all_to_all(IndexRange consumer_regions, uint32_t producers);
+  /// All-to-all: the producers, of other regions, are one input of each region of some ranges.
+  void add_all_to_all(std::vector<IndexRange> consumer_regions, uint32_t producers);
   /// Pointwise: subtasks of the graph, by their numbers.
   void add_pointwise(IndexRange producers, IndexRange consumers);
 
@@ -43,8 +43,15 @@ class RegionInputs {
   };
   struct Wide {
     uint32_t group = 0;
-    IndexRange regions;
+    std::vector<IndexRange> regions;
     uint32_t unfinished = 0;
+
+    template <class Do>
+    void for_each_region(Do run) const {
+      for (const IndexRange& range : regions) {
+        for (uint32_t r = range.begin; r < range.end; r++) run(r);
+      }
+    }
   };
 
   Wide* find_wide(uint32_t group);

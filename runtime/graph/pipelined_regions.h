@@ -23,8 +23,8 @@ struct RegionReason {
   bool operator==(const RegionReason&) const = default;
 };
 
-/// Vertices that pipelined edges, or cycles through blocking ones, join. A region has subtasks of
-/// each of them.
+/// Vertices that pipelined edges, or cycles through blocking ones, join. With pipelined edges only,
+/// each region has subtasks of each of them.
 struct LogicalRegion {
   std::vector<VertexId> vertices;     // Ascending.
   IndexRange regions;                 // Those that its subtasks are in.

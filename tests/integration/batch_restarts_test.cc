@@ -4,9 +4,10 @@
 #include <array>
 #include <sstream>
 
-#include "tests/integration/restart_model.h"
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
+#include "tests/models/restart_model.h"
+#include "tests/unit/graph/region_sketch.h"
 
 namespace freshet::testing {
 namespace {
@@ -64,13 +65,23 @@ class BatchRestartsTest : public ::testing::Test {
     return count;
   }
 
+  /// An enumerator, readers and counters; each reads all of the one before.
+  static JobGraph word_count_graph() {
+    return RegionSketch({1, kParallelism, kParallelism})
+        .blocking(0, 1, Partitioning::kHash)
+        .blocking(1, 2, Partitioning::kHash)
+        .graph;
+  }
+
   void follow(const std::string& log) {
-    const size_t at = log.find(" task_deployed job=");
+    const size_t at = log.find(" execution_deployed job=");
     ASSERT_NE(at, std::string::npos);
-    const std::string job = log.substr(at + std::string(" task_deployed job=").size(), 32);
-    RestartModel model(job, {1, kParallelism, kParallelism});
+    const std::string job = log.substr(at + std::string(" execution_deployed job=").size(), 32);
+    RestartModel model(job, word_count_graph());
     std::istringstream lines(log);
     for (std::string line; std::getline(lines, line);) model.read(line);
+    model.end();
+    EXPECT_TRUE(model.finished());
     EXPECT_THAT(model.problems(), IsEmpty()) << log;
     felt_ += model.rounds() > 0;
     restarted_ += model.restarted();
@@ -94,7 +105,7 @@ class BatchRestartsTest : public ::testing::Test {
 
 TEST_F(BatchRestartsTest, RunAgainWhatTheyMustAndNothingElseWheneverATaskManagerIsKilled) {
   for (uint32_t times = 1; times <= kTasks; times++) {
-    run_and_kill({" task_deployed ", times});
+    run_and_kill({" execution_deployed ", times});
     if (HasFatalFailure()) return;
   }
   for (uint32_t times = 1; times < kTasks; times++) {

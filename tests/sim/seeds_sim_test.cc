@@ -60,6 +60,8 @@ class SeedTest : public testing::TestWithParam<uint64_t> {
   static void TearDownTestSuite() {
     if (runs_ < 50) return;
     EXPECT_GE(runs_restarted_ * 4, runs_);
+    EXPECT_GE(tasks_restarted_, runs_);
+    EXPECT_GE(tasks_spared_ * 10, runs_);
   }
 
  private:
@@ -70,12 +72,16 @@ class SeedTest : public testing::TestWithParam<uint64_t> {
     run.expect_exactly_once_or_refused();
     EXPECT_GE(run.faults(), recorded ? 3u : 1u);  // Tasks that are not pass no marks.
     runs_restarted_ += run.cluster().restarts() > 0 ? 1 : 0;
+    tasks_restarted_ += run.tasks_restarted();
+    tasks_spared_ += run.tasks_spared();
     ++runs_;
     return run.world().queue().trace_hash();
   }
 
   static inline uint64_t runs_ = 0;
   static inline uint64_t runs_restarted_ = 0;
+  static inline uint64_t tasks_restarted_ = 0;
+  static inline uint64_t tasks_spared_ = 0;
 };
 
 TEST_P(SeedTest, WordCountIsExactWhateverBreaks) { run_seed(word_count_job()); }

@@ -62,6 +62,8 @@ class SimCluster {
   uint32_t restarts(size_t job = 0) const;
   const JobGraph& graph(size_t job = 0) const { return jobs_.at(job)->graph; }
   bool has_ended(size_t job) const;
+  /// As its last submission was taken.
+  std::optional<JobId> job_id(size_t job = 0) const { return jobs_.at(job)->client->job(); }
   /// Its state, what it waits for, and its tasks that have not ended; empty once it has ended.
   std::string describe_unended(size_t job = 0) const;
 

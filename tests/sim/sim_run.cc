@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/configuration.h"
+#include "tests/models/restart_model.h"
 #include "tests/sim/sim_program.h"
 
 namespace freshet::sim {
@@ -116,6 +117,7 @@ void SimRun::expect_end(bool may_be_refused) {
         << last_lines();
     EXPECT_EQ(output(job), jobs_[job].expected) << jobs_[job].name;
     if (recorded_) expect_replays(job);
+    expect_restarts(job);
   }
   // What a job left hidden that the JobManager forgot may stay.
   bool forgotten = false;
@@ -135,6 +137,23 @@ void SimRun::expect_replays(size_t job) {
   EXPECT_GE(replayed->attempts, least.attempts);
   EXPECT_GE(replayed->channels, least.channels);
   EXPECT_GE(replayed->files, least.files);
+}
+
+/// As its last JobManager took it.
+void SimRun::expect_restarts(size_t job) {
+  const std::optional<JobId> id = cluster_.job_id(job);
+  if (!id) return;
+  const std::string submitted = " job_submitted job=" + id->to_string() + " ";
+  RestartModel model(id->to_string(), cluster_.graph(job));
+  for (const std::string& line : world().log().lines()) {
+    if (line.find(submitted) != line.npos)
+      model = RestartModel(id->to_string(), cluster_.graph(job));
+    model.read(line);
+  }
+  model.end();
+  EXPECT_THAT(model.problems(), testing::IsEmpty()) << last_lines();
+  tasks_restarted_ += model.restarted();
+  tasks_spared_ += model.spared();
 }
 
 std::vector<std::string> SimRun::output_paths(size_t job) {

@@ -34,7 +34,8 @@ class SimRun {
   void break_things();
 
   /// Everything that must hold at the end of any run: the jobs end well, their outputs are the
-  /// models', nothing else is left, every task repeats, no invariant broke.
+  /// models', nothing else is left, every task repeats, no invariant broke, nothing ran again that
+  /// need not.
   void expect_exactly_once();
 
   /// The same, where the JobManager may die. Then it forgets its jobs, and one that is submitted
@@ -50,6 +51,9 @@ class SimRun {
 
   /// Of all jobs.
   size_t tasks_replayed() const { return tasks_replayed_; }
+  /// Tasks that ran again or were let alone, over all failures.
+  size_t tasks_restarted() const { return tasks_restarted_; }
+  size_t tasks_spared() const { return tasks_spared_; }
   uint64_t faults();
   std::string last_lines();
 
@@ -57,12 +61,15 @@ class SimRun {
   void expect_end(bool may_be_refused);
   bool was_refused_with_the_truth(size_t job);
   void expect_replays(size_t job);
+  void expect_restarts(size_t job);
 
   const std::vector<SimJob> jobs_;
   const bool recorded_;
   SimCluster cluster_;
   SimChaos chaos_;
   size_t tasks_replayed_ = 0;
+  size_t tasks_restarted_ = 0;
+  size_t tasks_spared_ = 0;
 };
 
 }  // namespace freshet::sim

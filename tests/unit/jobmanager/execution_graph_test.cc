@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "jobmanager/deployment.h"
+#include "tests/unit/graph/region_sketch.h"
 #include "tests/unit/jobmanager/test_jobs.h"
 
 namespace freshet {
@@ -168,6 +170,38 @@ TEST_F(LocatedGroupsTest, AGroupIsReopenedOnceByTheFirstProducerThatRunsAgain) {
   }
   EXPECT_EQ(graph_.take_reopened_groups(), std::vector<uint32_t>{0});
   EXPECT_TRUE(graph_.take_reopened_groups().empty());
+}
+
+/// A cycle of vertices through a stage in the middle, of which not all subtasks are on a cycle of
+/// subtasks: those are regions without any reader of what comes from outside.
+TEST(ExecutionGraphTest, OnlyRegionsWithAReaderWaitForAnAllToAllInput) {
+  const ExecutionGraph graph(RegionSketch({2, 4, 5, 6})
+                                 .blocking(0, 1, Partitioning::kHash)
+                                 .blocking(1, 2)
+                                 .pipelined(1, 3)
+                                 .blocking(2, 3)
+                                 .graph);
+  uint32_t without = 0;
+  for (uint32_t r = 0; r < graph.regions().count(); r++) {
+    bool reads = false;
+    std::set<uint32_t> others;  // Groups of other edges that it waits for.
+    for (const uint32_t m : graph.regions().members(r)) {
+      const SubtaskId subtask = graph.subtask_at(m);
+      reads = reads || subtask.vertex == VertexId{1};
+      for (const DatasetId dataset : graph.inputs_of(subtask.vertex)) {
+        const uint32_t g = graph.group_read_by(dataset, subtask.index);
+        if (dataset == DatasetId{0} || !graph.is_blocking(dataset)) continue;
+        const IndexRange producers = graph.group(g).producers;
+        const VertexId vertex = graph.job_graph().edges[dataset.value].producer;
+        for (uint32_t p = producers.begin; p < producers.end; p++) {
+          if (graph.regions().region_of(graph.index_of({vertex, p})) != r) others.insert(g);
+        }
+      }
+    }
+    EXPECT_EQ(graph.open_inputs(r), reads + others.size()) << "region " << r;
+    without += !reads && graph.subtask_at(graph.regions().members(r)[0]).vertex != VertexId{0};
+  }
+  EXPECT_GT(without, 0u);
 }
 
 TEST(ExecutionGraphTest, CountsAloneLeaveGaugesAsTheyAre) {

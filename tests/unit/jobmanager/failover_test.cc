@@ -95,6 +95,34 @@ TEST_F(FailoverOfBlockingEdgeTest, WhoHasNotBegunNeedsNoNewAttempt) {
   EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, ElementsAre(1));
 }
 
+/// Two producers, whose first edge is read to its end and released, the second is not.
+TEST(FailoverTest, WhatIsReleasedStaysSoWhenAnotherProducerOfItsGroupIsMadeAgain) {
+  ExecutionGraph graph(RegionSketch({2, 1, 1})
+                           .blocking(0, 1, Partitioning::kHash)
+                           .blocking(0, 2, Partitioning::kHash)
+                           .graph);
+  end(&graph, 0, 3);
+  move_to(&graph, 3, TaskState::kRunning);
+  EXPECT_THAT(graph.take_read_groups(), ElementsAre(0));
+  graph.note_released(0);
+  graph.lose_output(0);
+  EXPECT_THAT(plan_failover(graph, {}, {0}).regions, ElementsAre(0, 3));
+  graph.decide_restart(0);
+  graph.reset(0);
+  EXPECT_FALSE(graph.is_released(0, 0));
+  EXPECT_TRUE(graph.is_released(0, 1));
+  end(&graph, 0, 1);
+  // It made something else: who had read it needs the other producer's as well.
+  EXPECT_THAT(misled_consumers(graph, DatasetId{0}, 0), ElementsAre(SubtaskId{VertexId{1}, 0}));
+  EXPECT_THAT(plan_failover(graph, {{VertexId{1}, 0}}, {}).regions, ElementsAre(1, 2, 3));
+  // Or the same, and nobody wants that again.
+  EXPECT_THAT(graph.take_read_groups(), ElementsAre(0));
+  EXPECT_TRUE(graph.is_kept(0));
+  graph.note_released(0);
+  EXPECT_FALSE(graph.is_kept(0));
+  EXPECT_TRUE(graph.is_released(0, 0));
+}
+
 /// A job in the middle: of each region all subtasks have ended or run, or none has begun; what has
 /// ended is lost now and then.
 class RandomJob {

@@ -3,9 +3,12 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "jobmanager/job_master_invariants.h"
+#include "runtime/base/log.h"
+#include "tests/models/restart_model.h"
 #include "tests/unit/graph/region_sketch.h"
 #include "tests/unit/jobmanager/test_jobs.h"
 
@@ -25,12 +28,20 @@ class RandomCluster {
     JobGraph graph = seed % 2 == 0   ? two_random_vertices()
                      : seed % 8 == 1 ? stages()
                                      : regions_of(seed);
+    model_.emplace(JobId{0, 1}.to_string(), graph);
+    log_to_sink(
+        [](void* cluster, LogLevel, std::string_view line) {
+          static_cast<RandomCluster*>(cluster)->model_->read(" " + std::string(line));
+        },
+        this);
     JobMaster::Options options{JobId{0, 1}, test_submission(std::move(graph)), 1h};
     job_ = std::make_unique<JobMaster>(
         std::move(options), std::move(make_restart_backoff(configuration, *random_)).value());
     for (int i = 0; i < 2; i++) add_task_manager();
     carry_out(job_->start(now_));
   }
+
+  ~RandomCluster() { log_to_sink(nullptr, nullptr); }
 
   JobGraph two_random_vertices() {
     const auto parallelism = [this] { return static_cast<uint32_t>(1 + random_->below(4)); };
@@ -71,6 +82,7 @@ class RandomCluster {
     for (int i = 0; i < 20'000 && !ended() && healthy(); i++) step(/*faults=*/false);
     if (!healthy()) return false;
     if (!ended()) return fail("the job did not end after the faults had ended");
+    if (!check_restarts()) return false;
     if (job_->state() == JobState::kFinished) return check_published() && check_read();
     return job_->state() == JobState::kCanceled ? true
                                                 : fail("FAILED: " + job_->cause().to_string());
@@ -118,6 +130,7 @@ class RandomCluster {
     const TaskManagerId id = it->first;
     task_managers_.erase(it);
     resources_.remove(id);
+    model_->read(" task_manager_lost task_manager=" + freshet::to_string(id));
     carry_out(job_->on_task_manager_lost(now_, id, unavailable("killed")));
   }
 
@@ -343,6 +356,12 @@ class RandomCluster {
     return true;
   }
 
+  /// What must, and nothing else.
+  bool check_restarts() {
+    model_->end();
+    return model_->problems().empty() ? true : fail(model_->problems().front());
+  }
+
   bool is_sink(VertexId vertex) const { return job_->graph().outputs_of(vertex).empty(); }
 
   bool check_published() {
@@ -358,6 +377,7 @@ class RandomCluster {
 
   std::unique_ptr<Random> random_;
   std::unique_ptr<JobMaster> job_;
+  std::optional<RestartModel> model_;
   ResourceManager resources_;
   JobMasterInvariants invariants_;
   std::map<TaskManagerId, TaskManager> task_managers_;
@@ -376,7 +396,7 @@ class RandomCluster {
 TEST(JobMasterRandomTest, KeepsItsInvariantsAndEndsWhateverHappens) {
   uint64_t restarts = 0, spared = 0;
   std::map<JobState, uint32_t> ends;
-  for (uint64_t seed = 1; seed <= 3000; seed++) {
+  for (uint64_t seed = 1; seed <= 3400; seed++) {
     RandomCluster cluster(seed);
     ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.broken();
     restarts += cluster.restarts();
