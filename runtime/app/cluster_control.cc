@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kPoll = 10ms;
 constexpr size_t kTailBytes = 1500;
+constexpr size_t kProbeBytes = 64 << 10;
 constexpr uint64_t kLogBytesMax = 128u << 20;
 
 bool ends_with(const std::string& text, std::string_view end) {
@@ -112,6 +113,8 @@ Status ClusterControl::take_over(const std::string& prepared) {
 
 Status ClusterControl::check_dead() {
   const auto old = status();
+  // Whose it is cannot be known: that of a cluster that runs, perhaps.
+  if (old.status().code() == StatusCode::kDataLoss) return old.status();
   if (!old.ok() || !any_alive(*old)) return Status();
   return already_exists(
       fmt::format("a cluster called '{}' is running already (supervisor {}); stop it with "
@@ -221,8 +224,27 @@ Result<std::string> ClusterControl::wish() {
     if (state.find(name) != nullptr) continue;
     const Status made = files_.create_new_directory(directory_.wish_for(name));
     if (made.ok()) return name;
-    if (made.code() != StatusCode::kAlreadyExists) return made;
+    if (made.code() != StatusCode::kAlreadyExists) return made.with_context("nothing was added");
   }
+}
+
+Status ClusterControl::check_writable() const {
+  const std::string probe = fmt::format("{}/.probe.{}", directory_.path(), own_process().pid);
+  const Status wrote = files_.write_atomically(probe, std::string(kProbeBytes, '\0'));
+  static_cast<void>(files_.remove(probe));
+  return wrote;
+}
+
+/// The supervisor tells nobody what has become of a process while it cannot write.
+Status ClusterControl::not_added(const std::string& name, Duration patience,
+                                 const Status& registered) {
+  const Status writable = check_writable();
+  if (!writable.ok()) static_cast<void>(files_.remove_all(directory_.wish_for(name)));
+  return deadline_exceeded(fmt::format(
+      "{} did not register within {}: {}; {} (log: {})", name, format_duration(patience),
+      (writable.ok() ? registered : writable).message(),
+      writable.ok() ? "it may still come" : "it was given up, unless it comes up all the same",
+      directory_.log_of(name)));
 }
 
 Result<std::string> ClusterControl::add(
@@ -248,11 +270,7 @@ Result<std::string> ClusterControl::add(
       registered = check_registered(state);
       if (registered.ok()) return name;
     }
-    if (clock_.now() >= deadline) {
-      return deadline_exceeded(
-          fmt::format("{} did not register within {}: {}; it may still come (log: {})", name,
-                      format_duration(patience), registered.message(), directory_.log_of(name)));
-    }
+    if (clock_.now() >= deadline) return not_added(name, patience, registered);
     const auto signal = signals_.wait(kPoll);
     if (signal && *signal != SignalWaiter::Signal::kChild) return aborted("interrupted");
   }

@@ -55,6 +55,9 @@ class ClusterControl {
  private:
   Result<ClusterState> running_state();
   Result<std::string> wish();
+  /// Not ok when its directory takes nothing more.
+  Status check_writable() const;
+  Status not_added(const std::string& name, Duration patience, const Status& registered);
   Status claim();
   Status take_over(const std::string& prepared);
   Status check_dead();

@@ -16,9 +16,10 @@ namespace {
 constexpr std::string_view kHeader = "freshet-cluster 1";
 constexpr size_t kNameLengthMax = 64;
 constexpr uint64_t kStateBytesMax = 1u << 20;
+constexpr size_t kLineShown = 80;
 
 Status damaged(const std::string& line) {
-  return data_loss("a cluster's state file has a line that makes no sense: '" + line + "'");
+  return data_loss("it has a line that makes no sense: '" + line.substr(0, kLineShown) + "'");
 }
 
 std::string boot_line(const ClusterState& state) { return fmt::format("boot {}", state.boot); }
@@ -149,8 +150,11 @@ Result<ClusterState> read_cluster_state(const ClusterDirectory& directory, FileS
         fmt::format("no cluster is called '{}' in {}", directory.name(), directory.base()));
   }
   auto state = parse_cluster_state(*text);
-  if (!state.ok()) return state.status().with_context(directory.state_file());
-  return state;
+  if (state.ok()) return state;
+  return Status(state.status().code(),
+                fmt::format("{} is damaged: {}; the supervisor of a cluster that runs writes it "
+                            "again within seconds, else nothing of it runs, and {} can be removed",
+                            directory.state_file(), state.status().message(), directory.path()));
 }
 
 }  // namespace freshet

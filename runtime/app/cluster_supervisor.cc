@@ -12,6 +12,8 @@ namespace freshet {
 namespace {
 constexpr uint64_t kPortFileBytesMax = 4096;
 constexpr size_t kTaskManagersMax = 1000;
+constexpr uint64_t kStateBytesMax = 1u << 20;
+constexpr Duration kBetweenLooks = 1s;
 }  // namespace
 
 ClusterSupervisor::ClusterSupervisor(const Options& options, const ClusterDirectory& directory,
@@ -41,6 +43,7 @@ Status ClusterSupervisor::step() {
       }
     }
   }
+  look_after_directory();
   forget_unwished();
   add_wished();
   for (Member& member : members_) {
@@ -221,6 +224,28 @@ bool ClusterSupervisor::ready() const {
   return true;
 }
 
+void ClusterSupervisor::look_after_directory() {
+  if (!came_up_ || stopping_ || clock_.now() < look_at_) return;
+  look_at_ = clock_.now() + kBetweenLooks;
+  const auto text = files_.read_all(directory_.state_file(), kStateBytesMax);
+  if (text.ok() && *text == to_text(written_)) return;
+  if (!text.ok() && files_.info(directory_.path()).status().code() == StatusCode::kNotFound) {
+    LOG_ERROR("cluster_directory_gone", {{"path", directory_.path()}});
+    has_directory_ = false;
+    return stop();
+  }
+  if (!text.ok() && text.status().code() != StatusCode::kNotFound) return;
+  const auto state = parse_cluster_state(text.ok() ? *text : "");
+  if (state.ok() && state->supervisor != written_.supervisor) {
+    LOG_ERROR("cluster_directory_taken",
+              {{"path", directory_.path()}, {"supervisor", state->supervisor.pid}});
+    has_directory_ = false;
+    return stop();
+  }
+  LOG_WARN("state_damaged", {{"path", directory_.state_file()}});
+  rewrite_ = true;
+}
+
 Status ClusterSupervisor::write_state_or_retry() {
   if (write_at_ > clock_.now()) return Status();
   const Status wrote = write_state();
@@ -241,9 +266,10 @@ Status ClusterSupervisor::write_state() {
   for (const Member& member : members_) {
     if (member.state.process.pid != 0) state.processes.push_back(member.state);
   }
-  if (state == written_) return Status();
+  if (!has_directory_ || (state == written_ && !rewrite_)) return Status();
   RETURN_IF_ERROR(files_.write_atomically(directory_.state_file(), to_text(state)));
   written_ = std::move(state);
+  rewrite_ = false;
   return Status();
 }
 

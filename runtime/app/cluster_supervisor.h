@@ -22,8 +22,9 @@ namespace freshet {
 /// gave up by itself before it ever came up: a port in use does not mend itself. A cluster that
 /// came up once outlives what it cannot do for a while (start a process, write the state file): it
 /// tries again, later and later. TaskManagers that are wished for later join; one of them that does
-/// not come up is forgotten when its wish is taken back, and the cluster goes on. Never waits:
-/// step() is called again and again.
+/// not come up is forgotten when its wish is taken back, and the cluster goes on. A state file that
+/// somebody has damaged is written again; when the directory is gone, or that of another cluster,
+/// nobody can reach this one any more, and it ends. Never waits: step() is called again and again.
 class ClusterSupervisor {
  public:
   struct Options {
@@ -81,6 +82,8 @@ class ClusterSupervisor {
   std::vector<std::string> arguments_of(const Member&) const;
   void read_address(Member&);
   void kill_overdue();
+  /// Now and then.
+  void look_after_directory();
   Status write_state_or_retry();
   Status write_state();
 
@@ -92,6 +95,9 @@ class ClusterSupervisor {
   ClusterState written_;  // What the state file says.
   TimePoint write_at_{};  // Not before, after a failure.
   ProcessRestartBackoff write_backoff_;
+  TimePoint look_at_{};   // At the directory.
+  bool rewrite_ = false;  // Though nothing has changed.
+  bool has_directory_ = true;
   bool came_up_ = false;               // All processes at once, and the state file said so.
   std::vector<Member> members_;        // The JobManager is first.
   std::optional<TimePoint> stopping_;  // Since when.

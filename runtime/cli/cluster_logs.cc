@@ -106,7 +106,7 @@ Status follow(std::vector<Log>& logs, const LogOptions& options, const ClusterDi
 
 Status show_logs(const LogOptions& options) {
   ASSIGN_OR_RETURN(const auto directory, options.cluster.directory());
-  ASSIGN_OR_RETURN(const uint32_t lines, parse_number("--lines", options.lines, 0, kLinesMax));
+  ASSIGN_OR_RETURN(const uint32_t lines, parse_number("-n", options.lines, 0, kLinesMax));
   ClusterTools tools;
   ASSIGN_OR_RETURN(const ClusterState state, tools.control(directory).status());
   ASSIGN_OR_RETURN(const auto processes, chosen_processes(options, state));

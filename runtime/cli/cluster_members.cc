@@ -106,7 +106,9 @@ Status kill_process(const KillOptions& options) {
 }  // namespace
 
 void ClusterName::add_options(CLI::App& parser) {
-  parser.add_option("--name", name, "Name of the cluster on this machine (default: default)")
+  parser
+      .add_option("--name,--cluster", name,
+                  "Name of the cluster on this machine (default: default)")
       ->type_name("NAME");
   parser
       .add_option("--state-dir", state_directory,

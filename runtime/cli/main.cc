@@ -31,7 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   freshet run --local jobs/wordcount.so -- --input README.md --output counts
   freshet build latency.cc
 
-'freshet COMMAND --help' shows the options of one command.
+'freshet help COMMAND', or 'freshet COMMAND --help', shows the options of one command.
 Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
 /// What stands behind `--` in this command; nullptr: nothing may.
@@ -149,14 +149,24 @@ int wrong_usage(const std::string& what, const std::vector<std::string>& argumen
   return kExitUsage;
 }
 
+int refuse_command_line(const std::string& what, const std::vector<std::string>& arguments) {
+  fmt::print(stderr, "freshet: {}\nSee 'freshet --help', or 'freshet COMMAND --help'.\n", what);
+  return wrong_usage(what, arguments);
+}
+
 int on_parse_error(const CLI::App& parser, const CLI::ParseError& error,
                    const std::vector<std::string>& arguments, const Invocation& invocation) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return parser.exit(error) == 0 ? kExitOk : kExitFailed;  // --help and --version.
   }
-  const std::string what = explain(parser, error, arguments, invocation);
-  fmt::print(stderr, "freshet: {}\nSee 'freshet --help', or 'freshet COMMAND --help'.\n", what);
-  return wrong_usage(what, arguments);
+  return refuse_command_line(explain(parser, error, arguments, invocation), arguments);
+}
+
+/// `help COMMAND` is `COMMAND --help`. False: it is something else.
+bool take_help(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return false;
+  arguments.erase(arguments.begin());
+  return true;
 }
 
 int run(std::vector<std::string> arguments) {
@@ -179,6 +189,11 @@ int run(std::vector<std::string> arguments) {
   add_builder_trial_command(parser, invocation, commands);
   add_upload_command(parser, invocation, commands);
   add_completion_command(parser, invocation, commands);
+  if (take_help(arguments)) {
+    if (const auto unknown = unknown_command(parser, arguments))
+      return refuse_command_line(*unknown, arguments);
+    arguments.push_back("--help");
+  }
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // As CLI11 wants it.
   try {
     parser.parse(reversed);

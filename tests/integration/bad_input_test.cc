@@ -281,6 +281,23 @@ TEST_F(BadInputTest, NamesWhatItDidNotExpect) {
   }
 }
 
+TEST_F(BadInputTest, GivesHelpThatIsAskedForAsACommand) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{}, {"run"}, {"cluster"}, {"cluster", "logs"}}) {
+    std::vector<std::string> asked = command;
+    asked.insert(asked.begin(), "help");
+    std::vector<std::string> option = command;
+    option.push_back("--help");
+    const Outcome help = run_freshet(asked);
+    EXPECT_EQ(help.exit_code, 0) << help.errors;
+    EXPECT_THAT(help.output, HasSubstr("Usage: freshet"));
+    EXPECT_EQ(help.output, run_freshet(option).output);
+  }
+  EXPECT_THAT(run_freshet({"help", "cluster", "log"}).errors,
+              HasSubstr("there is no command 'log'; did you mean 'logs'?"));
+  EXPECT_EQ(run_freshet({"help", "nothing"}).exit_code, 2);
+}
+
 TEST_F(BadInputTest, RefusesNumbersAndSettingsThatMakeNoSense) {
   for (const std::string number : {"0", "-1", "32769", "many", "4x"}) {
     const Outcome outcome = run_freshet({"run", "-p", number, "--local", job_module("wordcount")});

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "network/asio_transport.h"
 #include "runtime/app/kernel_file.h"
 #include "tests/contract/raw_relay.h"
@@ -312,6 +315,22 @@ TEST(ClusterCommandTest, LeavesNothingWhenTheSupervisorIsKilled) {
       run_freshet({"cluster", "start", "--name", "test", "--state-dir", cluster.state_directory()});
   EXPECT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_TRUE(cluster.alive("jobmanager"));
+}
+
+TEST(ClusterCommandTest, EndsWhenItsDirectoryIsRemoved) {
+  TestCluster cluster({.arguments = {"-D", "rest.port=0"}});
+  ASSERT_TRUE(cluster.ok()) << cluster.started().errors;
+  const ClusterState state = cluster.state();
+  std::filesystem::remove_all(cluster.state_directory() + "/" + cluster.name());
+  const auto processes = make_system_process_host();
+  EXPECT_TRUE(wait_until(
+      [&] {
+        return !processes->alive(state.supervisor) &&
+               std::ranges::none_of(state.processes, [&](const ClusterProcess& one) {
+                 return processes->alive(one.process);
+               });
+      },
+      20s));
 }
 
 TEST(ClusterCommandTest, RestartsTheJobManagerOnItsPortAndTaskManagersReturn) {

@@ -122,6 +122,13 @@ TEST_F(ClusterMembersTest, SaysWhatAClusterIsAsJson) {
   EXPECT_THAT(status.errors, IsEmpty());
 }
 
+TEST_F(ClusterMembersTest, IsNamedAsInOtherCommandsToo) {
+  const Outcome status = run_freshet({"cluster", "status", "--cluster", cluster_.name(),
+                                      "--state-dir", cluster_.state_directory()});
+  EXPECT_EQ(status.exit_code, 0) << status.errors;
+  EXPECT_EQ(status.output, cluster("status").output);
+}
+
 TEST_F(ClusterMembersTest, CompletesTheNamesOfWhatRuns) {
   const TemporaryDirectory directory;
   ASSERT_EQ(cluster("add").exit_code, 0);

@@ -70,6 +70,11 @@ class FullDiskTest : public ::testing::Test {
   }
   std::string of_cluster(const std::string& name) const { return disk_ / "test/" + name; }
 
+  Outcome add(const std::string& timeout) const {
+    return run_freshet({"cluster", "add", "--cluster", cluster_->name(), "--state-dir",
+                        disk_.path(), "--timeout", timeout});
+  }
+
   void expect_that_a_job_runs_and_nobody_was_restarted(const std::string& mode) {
     const Outcome outcome = count(directory_ / mode, mode);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -128,6 +133,18 @@ TEST_F(FullDiskTest, OutputThatIsSpilledFailsItsJobWithPathAndFreeSpace) {
                      "--input", directory_ / "line", "--output", directory_ / "unfinished"});
   expect_full(outcome, "/spill/job-");
   EXPECT_THAT(outcome.errors, HasSubstr("operator 'split', record 1 of its source"));
+  expect_that_a_job_runs_and_nobody_was_restarted("streaming");
+}
+
+TEST_F(FullDiskTest, NoTaskManagerIsAddedUntilThereIsRoom) {
+  disk_.fill();
+  const Outcome refused = add("2 s");
+  expect_full(refused, disk_.path());
+  EXPECT_THAT(refused.errors, HasSubstr("it was given up"));
+  disk_.free();
+  const Outcome added = add("30 s");
+  EXPECT_EQ(added.exit_code, 0) << added.errors;
+  EXPECT_EQ(cluster_->state().processes.size(), 4u);
   expect_that_a_job_runs_and_nobody_was_restarted("streaming");
 }
 

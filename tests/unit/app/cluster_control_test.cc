@@ -145,6 +145,14 @@ TEST_F(ClusterControlTest, LeavesAClusterThatRunsAlone) {
   EXPECT_EQ(names(), std::vector<std::string>{"test"});
 }
 
+TEST_F(ClusterControlTest, LeavesADirectoryAloneOfWhichItCannotKnowWhoseItIs) {
+  ASSERT_TRUE(files_->write_atomically(directory_->state_file(), "freshet").ok());
+  const Status started = start();
+  EXPECT_EQ(started.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(started.message(), HasSubstr(directory_->state_file() + " is damaged"));
+  EXPECT_EQ(names(), std::vector<std::string>{"test"});
+}
+
 TEST_F(ClusterControlTest, LeavesTheWinnerOfTwoStartsOverAStaleDirectoryAlone) {
   interrupted_.meanwhile = [this] {
     leave({2000, 2});

@@ -55,6 +55,17 @@ TEST(ClusterStateTest, SaysThatThereIsNoSuchCluster) {
   EXPECT_NE(read.status().message().find("'nobody'"), std::string::npos);
 }
 
+TEST(ClusterStateTest, NamesAFileThatIsDamagedAndWhatToDo) {
+  MemoryFileSystem files;
+  const auto directory = ClusterDirectory::of("/state", "test");
+  files.put("/state/test/state", "freshet-cluster 1\nboot b\n" + std::string(5000, 'x'));
+  const auto read = read_cluster_state(*directory, files);
+  EXPECT_EQ(read.status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(read.status().message().find("/state/test/state is damaged: "), 0u);
+  EXPECT_NE(read.status().message().find("/state/test can be removed"), std::string::npos);
+  EXPECT_LT(read.status().message().size(), 400u);
+}
+
 TEST(ClusterDirectoryTest, IsNamedByOptionsWhereItIsNotTheUsualOne) {
   const auto usual = default_state_directory();
   ASSERT_TRUE(usual.ok());

@@ -321,6 +321,46 @@ TEST_F(ClusterSupervisorTest, StartsNothingWhileStopping) {
   EXPECT_TRUE(host_.running.empty());
 }
 
+TEST_F(ClusterSupervisorTest, EndsWhenItsDirectoryIsGone) {
+  start_all();
+  EXPECT_EQ(host_.running.size(), 3u);
+  ASSERT_TRUE(files_.remove_all(directory_.path()).ok());
+  clock_.advance(2s);
+  EXPECT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->ended());
+  EXPECT_TRUE(host_.running.empty());
+  EXPECT_FALSE(files_.info(directory_.path()).ok());
+}
+
+TEST_F(ClusterSupervisorTest, LeavesADirectoryThatAnotherClusterHasTaken) {
+  start_all();
+  ClusterState other = written();
+  other.supervisor.pid += 1;
+  files_.put(directory_.state_file(), to_text(other));
+  clock_.advance(2s);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(supervisor_->step().ok());
+  EXPECT_TRUE(supervisor_->ended());
+  EXPECT_EQ(written(), other);
+}
+
+TEST_F(ClusterSupervisorTest, WritesAStateAgainThatSomebodyHasDamaged) {
+  start_all();
+  const ClusterState before = written();
+  for (const std::string& damage :
+       {std::string("freshet"), std::string(), std::string(9000, 'x')}) {
+    files_.put(directory_.state_file(), damage);
+    clock_.advance(2s);
+    EXPECT_TRUE(supervisor_->step().ok());
+    EXPECT_EQ(written(), before);
+  }
+  ASSERT_TRUE(files_.remove(directory_.state_file()).ok());
+  clock_.advance(2s);
+  EXPECT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(written(), before);
+  EXPECT_EQ(host_.running.size(), 3u);
+}
+
 TEST_F(ClusterSupervisorTest, StartsTaskManagersThatAreWishedForOnce) {
   start_all();
   ASSERT_TRUE(files_.create_directories(directory_.wish_for("taskmanager-3")).ok());
