@@ -7,11 +7,13 @@
 #include "runtime/api/environment.h"
 #include "runtime/base/version.h"
 
-/// Raised with every change of a public header that sizes do not show, such as the order of virtual
-/// functions.
+/// Raised when the library comes to mean something else by the same headers.
 #ifndef FRESHET_ABI_REVISION
 #define FRESHET_ABI_REVISION 4
 #endif
+
+/// Of all that a module sees of the library, to the last declaration. tests/tidy says what it is.
+#define FRESHET_ABI_HEADERS 0x53a4238fu
 
 namespace freshet {
 
@@ -71,6 +73,8 @@ constexpr AbiStamp make_abi_stamp() {
   using abi_detail::append;
   append(stamp, length, "freshet " FRESHET_VERSION " revision ");
   append(stamp, length, uint64_t{FRESHET_ABI_REVISION});
+  append(stamp, length, " headers ");
+  append(stamp, length, uint64_t{FRESHET_ABI_HEADERS});
 #if defined(__GLIBCXX__)
   append(stamp, length, " libstdc++ ");
   append(stamp, length, uint64_t{_GLIBCXX_RELEASE});

@@ -3,6 +3,7 @@
 
 tidy.py TREE prints `file:line: rule: what to do` for each finding and ends with 1 if there is one."""
 
+import hashlib
 import pathlib
 import re
 import sys
@@ -65,6 +66,10 @@ WORKPLACE = re.compile("|".join([
     r"/wo" r"rk/(?:main|shared|\.library)\b", r"/tmp/pl" r"an\b", r"\bsub" r"agents?\b", r"\bhouse" r"-style\b",
     r"\bdesign" r"\.md\b", r"\bissues? sh" r"ow\b",
 ]))
+# What is installed (cmake/FreshetInstall.cmake): these, folders with all of theirs, and what they include.
+PUBLIC_ROOTS = ("runtime/api/job.h", "runtime/connectors/", "runtime/testing/")
+ABI_HEADER = "runtime/api/abi.h"
+ABI_HEADERS = re.compile(r"^(#define FRESHET_ABI_HEADERS )(\S*)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -204,6 +209,40 @@ def check_readmes(tree):
             tree.report(f"{folder}/README.md", 1, "readme", "say what the folder is for, what is in it, what it must not know")
 
 
+def public_headers(tree):
+    waiting = [path for path in tree.paths if path.endswith(".h") and path.startswith(PUBLIC_ROOTS)]
+    found = set()
+    while waiting:
+        path = waiting.pop()
+        if path in found or path not in tree.paths:
+            continue
+        found.add(path)
+        code = source_text.blank(tree.read(path), keep_strings=True)
+        waiting.extend(match.group(2) for match in INCLUDE.finditer(code) if match.group(1) == '"')
+    return sorted(found)
+
+
+def hash_of_public_headers(tree):
+    """Of all that a compiler sees of them: neither comments nor line breaks count."""
+    digest = hashlib.sha256()
+    for path in public_headers(tree):
+        code = source_text.blank(tree.read(path), keep_strings=True)
+        code = ABI_HEADERS.sub(r"\1", code) if path == ABI_HEADER else code
+        digest.update(f"{path}\0{' '.join(code.split())}\0".encode())
+    return f"0x{digest.hexdigest()[:8]}u"
+
+
+def check_abi(tree):
+    """Modules carry the hash of the headers that they were built with, so that no change of one is forgotten."""
+    if ABI_HEADER not in tree.paths:
+        return
+    text = tree.read(ABI_HEADER)
+    written, wanted = ABI_HEADERS.search(text), hash_of_public_headers(tree)
+    if written is None or written.group(2) != wanted:
+        line = source_text.line_of(text, written.start()) if written else 1
+        tree.report(ABI_HEADER, line, "abi", f"public headers have changed: #define FRESHET_ABI_HEADERS {wanted}")
+
+
 def check_tree(root):
     tree = Tree(root)
     for path in tree.paths:
@@ -219,6 +258,7 @@ def check_tree(root):
         if path.endswith(".cc"):
             check_is_built(tree, path)
     check_readmes(tree)
+    check_abi(tree)
     return tree
 
 

@@ -44,6 +44,33 @@ class TidyTest(unittest.TestCase):
     def test_finds_nothing_in_a_clean_tree(self):
         self.assertEqual(findings({}), [])
 
+    def abi(self, header, value):
+        return {
+            "runtime/README.md": "x\n",
+            "runtime/api/README.md": "x\n",
+            "runtime/base/README.md": "x\n",
+            "runtime/api/job.h": self.header('#include "runtime/api/abi.h"', '#include "runtime/base/seen.h"'),
+            "runtime/api/abi.h": self.header(f"#define FRESHET_ABI_HEADERS {value}"),
+            "runtime/base/seen.h": header,
+            "runtime/base/unseen.h": self.header("// No module sees it."),
+        }
+
+    def wanted_abi(self, header):
+        found = findings(self.abi(header, "0"))
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("runtime/api/abi.h:2: abi: "), found[0])
+        return found[0].rsplit(" ", 1)[1]
+
+    def test_hash_of_public_headers(self):
+        header = self.header("struct Seen { int a; };  // One.")
+        value = self.wanted_abi(header)
+        self.assertEqual(findings(self.abi(header, value)), [])
+        same = self.header("/// Two.", "struct Seen {", "  int a;", "};")
+        self.assertNotEqual(self.wanted_abi(same), "")
+        self.assertEqual(findings({**self.abi(header, value), "runtime/base/unseen.h": self.header("int x;")}), [])
+        self.assertNotEqual(self.wanted_abi(self.header("struct Seen { long a; };")), value)
+        self.assertEqual(self.wanted_abi(self.header("struct Seen { int a; };  /* Two. */")), value)
+
     def test_arrow_between_modules(self):
         self.expect("arrow", "network/bad.h", self.header('#include "shuffle/buffer.h"'), 2)
 
