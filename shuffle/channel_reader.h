@@ -7,6 +7,7 @@
 
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
+#include "shuffle/buffer.h"
 #include "shuffle/producer_set.h"
 
 namespace freshet {
@@ -52,6 +53,12 @@ struct Attachment {
   bool covers(ProducerSpan span) const;
 };
 
+/// Of one producer.
+struct ProducerBuffer {
+  uint32_t producer = 0;
+  Buffer buffer;
+};
+
 /// Takes the buffers of one subpartition from the partitions of a dataset that are in this process:
 /// a gate here, or a connection to one elsewhere. Told what is there; takes it when it can.
 ///
@@ -72,6 +79,12 @@ class ChannelReader {
   /// null: each for itself.
   virtual const void* hub() const { return nullptr; }
   virtual void on_all_ready(std::span<const ReaderCall> /*calls*/) {}
+
+  /// It takes as much as there is: what is at hand need not wait in a channel. on_at_hand() then
+  /// brings all buffers of `producers` (rising), each producer's in order, and they have ended.
+  virtual bool takes_at_hand() const { return false; }
+  virtual void on_at_hand(std::vector<ProducerBuffer> /*buffers*/,
+                          std::span<const ProducerSpan> /*producers*/) {}
 
   /// All data of these producers for this reader was taken, and they have ended.
   virtual void on_ended(ProducerSpan producers) = 0;

@@ -128,6 +128,13 @@ class DatasetIndex {
 
   static void find_stored(const Dataset& dataset, const ChannelReader& reader,
                           Afterwards* afterwards) REQUIRES(dataset.mutex);
+  struct AtHand {
+    std::vector<ProducerBuffer> buffers;
+    std::vector<ProducerSpan> producers;  // Of which these are all.
+    std::vector<Buffer> scratch;
+  };
+  static bool take_at_hand(const StoredPartition& stored, const ChannelReader& reader,
+                           AtHand* at_hand);
   void read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
                    const std::shared_ptr<ChannelReader>& reader, const StoredList& to_read);
   /// Costs as much as it has readers; lists are gone through when half of what is in them has gone.

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "runtime/base/check.h"
+#include "shuffle/stored_block.h"
 
 namespace freshet {
 
@@ -57,6 +59,52 @@ void FileElevator::serve_from_windows(PartitionReader& reader) {
     }
     if (++position.region == regions) return reader.end(position.elements);
   }
+}
+
+bool FileElevator::take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) {
+  std::array<std::shared_ptr<const ReadWindow>, kWindowsMax> windows;
+  uint32_t regions = 0;
+  {
+    MutexLock lock(mutex_);
+    regions = regions_;
+    if (regions == 0 || windows_.size() < regions) return false;
+    for (const auto& window : windows_) {
+      if (!window->covers(subpartition)) return false;
+      windows[window->region()] = window;
+    }
+  }
+  if (!options_.pool->available()) return false;
+  const size_t before = buffers->size();
+  uint64_t elements = 0;
+  for (uint32_t region = 0; region < regions; ++region) {
+    if (take_part(*windows[region], subpartition, &elements, buffers)) continue;
+    buffers->erase(buffers->begin() + static_cast<std::ptrdiff_t>(before), buffers->end());
+    return false;
+  }
+  return true;
+}
+
+/// Whoever reads the file says what is wrong with it.
+bool FileElevator::take_part(const ReadWindow& window, uint32_t subpartition, uint64_t* elements,
+                             std::vector<Buffer>* buffers) const {
+  const auto part = window.find(subpartition);
+  if (!part) return true;
+  if (part->entry.subpartition == kAllSubpartitions && !written_to_all()) return false;
+  std::string_view bytes = part->bytes;
+  const uint64_t end = *elements + part->entry.elements;
+  while (!bytes.empty()) {
+    const Result<BlockHeader> header = decode_block_header(bytes);
+    if (!header.ok() || kBlockHeaderBytes + header->stored_bytes > bytes.size() ||
+        header->first_element != *elements)
+      return false;
+    Result<Buffer> buffer = decode_stored_block(*header, bytes, window.memory(),
+                                                part->entry.subpartition, *options_.pool);
+    if (!buffer.ok()) return false;
+    buffers->push_back(std::move(buffer).value());
+    *elements += header->elements_started;
+    bytes.remove_prefix(kBlockHeaderBytes + header->stored_bytes);
+  }
+  return *elements == end;
 }
 
 Status FileElevator::damaged(uint64_t offset, std::string_view what) const {
@@ -379,7 +427,7 @@ void FileElevator::keep_window(const PartitionReader::Wanted& wanted, std::strin
   std::sort(entries->begin(), entries->end(), [](const IndexEntry& a, const IndexEntry& b) {
     return a.subpartition < b.subpartition;
   });
-  auto window = ReadWindow::make(options_.pool, region, first.offset, bytes,
+  auto window = ReadWindow::make(*options_.pool, region, first.offset, bytes,
                                  std::move(entries).value(), from, end);
   if (!window) return;
   MutexLock lock(mutex_);

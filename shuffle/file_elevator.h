@@ -44,6 +44,10 @@ class FileElevator final : public ReadPool::Waiter,
   /// Begins at once. Also when there is no such file: the reader hears of that.
   std::shared_ptr<PartitionReader> read(PartitionReader::Options options);
 
+  /// Adds all that the subpartition has, from its beginning, when that was read already with what
+  /// others wanted. False, and nothing is added: read() it.
+  bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers);
+
   void on_memory() override;
 
   /// What its partition is once something of it was read.
@@ -66,6 +70,8 @@ class FileElevator final : public ReadPool::Waiter,
   static constexpr size_t kWindowsMax = 16;             // One of each region; of more regions none.
   static constexpr uint64_t kExpectedBytes = 2u << 20;  // The disk is so far ahead of a reader.
 
+  bool take_part(const ReadWindow& window, uint32_t subpartition, uint64_t* elements,
+                 std::vector<Buffer>* buffers) const;
   /// Gives a reader that comes what was read already for those before it.
   void serve_from_windows(PartitionReader& reader);
   /// The reader may want something.

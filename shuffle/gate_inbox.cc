@@ -423,28 +423,6 @@ void GateInbox::fail(uint32_t producer, const Status& cause) {
   report(*source, lost, cause);
 }
 
-void GateInbox::on_ready(const Source& source, const ReaderCall& call) {
-  bool woken = false;
-  {
-    MutexLock lock(mutex_);
-    const uint32_t producer = call.partition->producer();
-    if (closed_ || !owns(source, producer)) return;
-    arrivals_.ready.push_back({producer, call.partition->shared_from_this(), call.channel});
-    woken = note_arrival();
-  }
-  wake_if(woken);
-}
-
-void GateInbox::on_local_ended(const Source& source, std::span<const ProducerSpan> producers) {
-  bool woken = false;
-  {
-    MutexLock lock(mutex_);
-    if (closed_) return;
-    woken = end_sound(source, producers);
-  }
-  wake_if(woken);
-}
-
 bool GateInbox::note_arrival() {
   if (pending_.load(std::memory_order_relaxed)) return false;
   pending_.store(true, std::memory_order_release);

@@ -46,10 +46,7 @@ class GateInbox {
     std::function<void()> wake;
     std::function<void(const ChannelLoss&)> on_loss;
   };
-  struct Arrived {
-    uint32_t producer = 0;
-    Buffer buffer;
-  };
+  using Arrived = ProducerBuffer;
   /// A channel of a partition of this process that has something.
   struct ReadyChannel {
     uint32_t producer = 0;
@@ -110,6 +107,9 @@ class GateInbox {
   void on_lost(const Source& source, ProducerSpan producers, const Status& cause);
   void on_source_lost(const Source& source, const Status& cause);
   void on_ready(const Source& source, const ReaderCall& call);
+  /// All that these have, who have ended; they rise.
+  void on_at_hand(const Source& source, std::vector<ProducerBuffer> buffers,
+                  std::span<const ProducerSpan> producers);
   /// `producers` rise.
   void on_local_ended(const Source& source, std::span<const ProducerSpan> producers);
 

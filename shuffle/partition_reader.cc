@@ -9,6 +9,7 @@
 #include "shuffle/element_layout.h"
 #include "shuffle/file_elevator.h"
 #include "shuffle/result_partition.h"
+#include "shuffle/stored_block.h"
 
 namespace freshet {
 
@@ -161,38 +162,14 @@ Status PartitionReader::decode(const Stored& stored) {
   const std::string_view bytes(stored.block->data(), stored.size);
   const Result<BlockHeader> header = decode_block_header(bytes);
   if (!header.ok()) return elevator_->damaged(stored.offset, header.status().message());
-  Status status = check_block(*header, bytes);
-  if (status.ok() && header->subpartition != stored.subpartition)
-    status = data_loss("a block is of another subpartition");
-  if (!status.ok()) return elevator_->damaged(stored.offset, status.message());
-  Result<Buffer> buffer = make_buffer(stored, *header);
+  Result<Buffer> buffer =
+      decode_stored_block(*header, bytes, stored.block, stored.subpartition, *pool_);
   if (!buffer.ok()) return elevator_->damaged(stored.offset, buffer.status().message());
   if (header->subpartition != kAllSubpartitions)
     return add(*header, header->subpartition - options_.subpartition, std::move(buffer).value());
   for (uint32_t channel = 0; channel < options_.count; ++channel)
     RETURN_IF_ERROR(add(*header, channel, *buffer));
   return Status();
-}
-
-Result<Buffer> PartitionReader::make_buffer(const Stored& stored, const BlockHeader& header) const {
-  Buffer buffer;
-  if (header.codec == static_cast<uint8_t>(BlockCodec::kNone)) {
-    buffer = Buffer(stored.block, header.bytes);
-    buffer.data += kBlockHeaderBytes;
-  } else {
-    const BlockRef block = pool_->allocate(header.bytes);
-    const std::string_view payload(stored.block->data() + kBlockHeaderBytes, header.stored_bytes);
-    RETURN_IF_ERROR(
-        decompress_block(BlockCodec{header.codec}, payload, block->data(), header.bytes));
-    buffer = Buffer(block, header.bytes);
-  }
-  buffer.first_element = header.first_element;
-  buffer.elements_started = header.elements_started;
-  buffer.tail_bytes = header.tail_bytes;
-  buffer.hash = static_cast<uint32_t>(header.hash);
-  buffer.flags = header.flags;
-  buffer.event = header.event != 0;
-  return buffer;
 }
 
 Status PartitionReader::add(const BlockHeader& header, uint32_t channel, Buffer buffer) {

@@ -106,7 +106,6 @@ class PartitionReader : public std::enable_shared_from_this<PartitionReader> {
 
   bool stop_waiting() REQUIRES(mutex_);
   Status decode(const Stored& stored);
-  Result<Buffer> make_buffer(const Stored& stored, const BlockHeader& header) const;
   void begin();
   Status add(const BlockHeader& header, uint32_t channel, Buffer buffer);
   void push(uint32_t channel, Buffer buffer);

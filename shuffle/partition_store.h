@@ -46,6 +46,8 @@ class PartitionStore {
   Result<PublishedPartition> find(const PartitionKey& key) const;
   Result<std::shared_ptr<PartitionReader>> read(const PartitionKey& key,
                                                 PartitionReader::Options options);
+  /// As FileElevator::take_at_hand().
+  bool take_at_hand(const PartitionKey& key, uint32_t subpartition, std::vector<Buffer>* buffers);
 
   /// Removes it. Who reads it reads on, or hears kNotFound. Nothing when it is not there.
   void release(const PartitionKey& key);

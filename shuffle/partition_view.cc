@@ -22,11 +22,18 @@ std::shared_ptr<PartitionQueues> PartitionQueues::view(
   auto view = std::make_shared<PartitionQueues>(std::move(options));
   Channel* const channel = view->create_channel(0, reader, calls);
   const std::weak_ptr<PartitionQueues> weak = view;
-  auto source = stored->read(subpartition, first, [weak] {
-    if (const auto waiting = weak.lock()) waiting->note_source_ready();
-  });
+  std::vector<Buffer> at_hand;
+  std::unique_ptr<BufferSource> source;
+  if (first != 0 || !stored->take_at_hand(subpartition, &at_hand)) {
+    source = stored->read(subpartition, first, [weak] {
+      if (const auto waiting = weak.lock()) waiting->note_source_ready();
+    });
+  }
   {
     MutexLock lock(view->mutex_);
+    view->ended_ = !source;
+    view->waiting_ = at_hand.size();
+    for (Buffer& buffer : at_hand) channel->buffers.push(std::move(buffer));
     view->source_ = std::move(source);
   }
   view->stored_ = std::move(stored);

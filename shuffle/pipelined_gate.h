@@ -94,6 +94,11 @@ class LocalReader final : public ChannelReader {
   const Attachment& attachment() const override { return source_->attachment; }
   void prefetch() const override { inbox_->prefetch(); }
   void on_ready(const ReaderCall& call) override { inbox_->on_ready(*source_, call); }
+  bool takes_at_hand() const override { return true; }
+  void on_at_hand(std::vector<ProducerBuffer> buffers,
+                  std::span<const ProducerSpan> producers) override {
+    inbox_->on_at_hand(*source_, std::move(buffers), producers);
+  }
   void on_ended(ProducerSpan producers) override {
     inbox_->on_local_ended(*source_, {&producers, 1});
   }

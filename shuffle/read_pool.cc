@@ -16,9 +16,15 @@ std::shared_ptr<ReadPool> ReadPool::create(uint64_t bytes) {
   return pool;
 }
 
-ReadPool::ReadPool(uint64_t bytes) : pool_(std::make_shared<SegmentPool>(bytes)) {}
+ReadPool::ReadPool(uint64_t bytes)
+    : pool_(std::make_shared<SegmentPool>(bytes)),
+      windows_(std::make_shared<MemoryAccount>(MemoryClaim{pool_->total_bytes() / 2, 0}, nullptr,
+                                               [] {})) {}
 
-ReadPool::~ReadPool() { account_->close(); }
+ReadPool::~ReadPool() {
+  windows_->close();
+  account_->close();
+}
 
 void ReadPool::wait(std::weak_ptr<Waiter> waiter) {
   MutexLock lock(mutex_);
@@ -57,10 +63,9 @@ uint64_t ReadPool::around_bytes() const {
   return std::clamp(std::bit_floor(share), kAroundBytesMin, kAroundBytesMax);
 }
 
-bool ReadPool::take_window(uint64_t bytes) {
-  if (windows_held_bytes_.fetch_add(bytes) + bytes <= total_bytes() / 2) return true;
-  windows_held_bytes_.fetch_sub(bytes);
-  return false;
+BlockRef ReadPool::allocate_window(uint32_t bytes) {
+  if (windows_->held_bytes() + bytes > total_bytes() / 2) return nullptr;
+  return Block::on_heap(bytes, windows_, bytes);
 }
 
 std::unique_ptr<char[]> ReadPool::take_scratch() {

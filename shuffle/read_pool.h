@@ -64,10 +64,9 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
   uint64_t window_bytes() const;
   /// Of each file.
   uint64_t around_bytes() const;
-  /// False when there is no memory for one of so many bytes.
-  bool take_window(uint64_t bytes);
-  uint64_t windows_held_bytes() const { return windows_held_bytes_.load(); }
-  void give_window(uint64_t bytes) { windows_held_bytes_.fetch_sub(bytes); }
+  /// Null when there is no memory for one of so many bytes.
+  BlockRef allocate_window(uint32_t bytes);
+  uint64_t windows_held_bytes() const { return windows_->held_bytes(); }
 
   /// Memory of kRunBytesMax to read to; to be given back.
   std::unique_ptr<char[]> take_scratch();
@@ -83,10 +82,10 @@ class ReadPool : public std::enable_shared_from_this<ReadPool> {
 
   const std::shared_ptr<SegmentPool> pool_;
   std::shared_ptr<MemoryAccount> account_;
+  const std::shared_ptr<MemoryAccount> windows_;
   std::atomic<uint32_t> readers_{0};
   std::atomic<uint32_t> files_kept_{0};
   std::atomic<uint32_t> files_{0};
-  std::atomic<uint64_t> windows_held_bytes_{0};
 
   Mutex mutex_;
   std::vector<std::weak_ptr<Waiter>> waiters_ GUARDED_BY(mutex_);

@@ -6,8 +6,8 @@
 
 namespace freshet {
 
-std::shared_ptr<const ReadWindow> ReadWindow::make(std::shared_ptr<ReadPool> pool, uint32_t region,
-                                                   uint64_t offset, std::string_view bytes,
+std::shared_ptr<const ReadWindow> ReadWindow::make(ReadPool& pool, uint32_t region, uint64_t offset,
+                                                   std::string_view bytes,
                                                    std::vector<IndexEntry> entries, uint32_t first,
                                                    uint32_t end) {
   size_t whole = 0;
@@ -20,20 +20,18 @@ std::shared_ptr<const ReadWindow> ReadWindow::make(std::shared_ptr<ReadPool> poo
   }
   const bool for_all = !entries.empty() && entries.front().subpartition == kAllSubpartitions;
   if (whole < entries.size()) end = for_all ? first : entries[whole].subpartition;
-  if (end <= first || !pool->take_window(size)) return nullptr;
-  std::shared_ptr<ReadWindow> window(new ReadWindow(std::move(pool), region));
+  if (end <= first) return nullptr;
+  const BlockRef memory = pool.allocate_window(static_cast<uint32_t>(size));
+  if (!memory) return nullptr;
+  std::memcpy(memory->data(), bytes.data(), size);
+  std::shared_ptr<ReadWindow> window(new ReadWindow(region, memory));
   window->offset_ = offset;
-  window->size_ = size;
-  window->bytes_ = std::make_unique_for_overwrite<char[]>(size);
-  std::memcpy(window->bytes_.get(), bytes.data(), size);
   entries.resize(whole);
   window->entries_ = std::move(entries);
   window->first_ = first;
   window->end_ = end;
   return window;
 }
-
-ReadWindow::~ReadWindow() { pool_->give_window(size_); }
 
 std::optional<ReadWindow::Part> ReadWindow::find(uint32_t subpartition) const {
   auto entry = entries_.begin();
@@ -43,7 +41,7 @@ std::optional<ReadWindow::Part> ReadWindow::find(uint32_t subpartition) const {
     if (entry != entries_.end() && entry->subpartition != subpartition) entry = entries_.end();
   }
   if (entry == entries_.end()) return std::nullopt;
-  return Part{*entry, {bytes_.get() + (entry->offset - offset_), entry->bytes}};
+  return Part{*entry, {memory_->data() + (entry->offset - offset_), entry->bytes}};
 }
 
 }  // namespace freshet

@@ -14,7 +14,7 @@ namespace freshet {
 /// A piece of one region that was read for one consumer together with what lies behind it: the
 /// parts of the next consumers, who come soon and then need neither the disk nor its thread.
 ///
-/// Immutable; its memory is counted by the ReadPool while it lives.
+/// Immutable; the ReadPool counts its memory.
 class ReadWindow {
  public:
   struct Part {
@@ -25,11 +25,10 @@ class ReadWindow {
   /// `bytes` begin at `offset`. `entries` are those of the region for the subpartitions [first,
   /// end), rising; what is not whole in `bytes`, or before it, is not of the window. Null when the
   /// pool has no memory for it, or when nothing would be in it.
-  static std::shared_ptr<const ReadWindow> make(std::shared_ptr<ReadPool> pool, uint32_t region,
-                                                uint64_t offset, std::string_view bytes,
+  static std::shared_ptr<const ReadWindow> make(ReadPool& pool, uint32_t region, uint64_t offset,
+                                                std::string_view bytes,
                                                 std::vector<IndexEntry> entries, uint32_t first,
                                                 uint32_t end);
-  ~ReadWindow();
   ReadWindow(const ReadWindow&) = delete;
   ReadWindow& operator=(const ReadWindow&) = delete;
 
@@ -38,16 +37,15 @@ class ReadWindow {
   bool covers(uint32_t subpartition) const { return subpartition - first_ < end_ - first_; }
   /// Nullopt when that is nothing.
   std::optional<Part> find(uint32_t subpartition) const;
+  /// Lives on with what is used of it.
+  const ConstBlockRef& memory() const { return memory_; }
 
  private:
-  ReadWindow(std::shared_ptr<ReadPool> pool, uint32_t region)
-      : pool_(std::move(pool)), region_(region) {}
+  ReadWindow(uint32_t region, ConstBlockRef memory) : region_(region), memory_(std::move(memory)) {}
 
-  const std::shared_ptr<ReadPool> pool_;
   const uint32_t region_;
+  const ConstBlockRef memory_;
   uint64_t offset_ = 0;
-  size_t size_ = 0;
-  std::unique_ptr<char[]> bytes_;
   std::vector<IndexEntry> entries_;
   uint32_t first_ = 0;  // Of the subpartitions that it covers.
   uint32_t end_ = 0;

@@ -62,6 +62,10 @@ class FilePartition final : public StoredPartition {
 
   std::optional<std::vector<uint32_t>> filled() const override { return filled_; }
 
+  bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) const override {
+    return store_->take_at_hand(name(), subpartition, buffers);
+  }
+
   std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t next_element,
                                      std::function<void()> wake) const override {
     PartitionReader::Options options;

@@ -54,7 +54,15 @@ void DatasetIndex::read_stored(const std::shared_ptr<Dataset>& dataset, const Pl
   if (to_read.empty()) return;
   std::vector<ReaderCall> calls;
   PartitionList views;
-  for (const auto& stored : to_read) views.push_back(PartitionQueues::view(stored, reader, &calls));
+  AtHand at_hand;
+  for (const auto& stored : to_read) {
+    if (!take_at_hand(*stored, *reader, &at_hand))
+      views.push_back(PartitionQueues::view(stored, reader, &calls));
+  }
+  if (!at_hand.producers.empty()) {
+    std::ranges::sort(at_hand.producers, {}, &ProducerSpan::begin);
+    reader->on_at_hand(std::move(at_hand.buffers), at_hand.producers);
+  }
   PartitionList lost;
   {
     MutexLock lock(dataset->mutex);
@@ -69,6 +77,18 @@ void DatasetIndex::read_stored(const std::shared_ptr<Dataset>& dataset, const Pl
   tell(calls);
   for (const auto& view : lost) view->lose_view(not_found("it was removed"));
   for (const auto& view : lost) view->close_view();
+}
+
+bool DatasetIndex::take_at_hand(const StoredPartition& stored, const ChannelReader& reader,
+                                AtHand* at_hand) {
+  const uint32_t producer = stored.name().producer;
+  const Attachment& wanted = reader.attachment();
+  if (!reader.takes_at_hand() || wanted.next_element(producer) != 0) return false;
+  if (!stored.take_at_hand(wanted.subpartition, &at_hand->scratch)) return false;
+  for (Buffer& buffer : at_hand->scratch) at_hand->buffers.push_back({producer, std::move(buffer)});
+  at_hand->scratch.clear();
+  at_hand->producers.push_back({producer, producer + 1});
+  return true;
 }
 
 bool DatasetIndex::note_view(Dataset& dataset, const std::shared_ptr<PartitionQueues>& view) {

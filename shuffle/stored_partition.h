@@ -55,6 +55,10 @@ class StoredPartition : public std::enable_shared_from_this<StoredPartition> {
   /// The subpartitions in which something is, rising; nullopt: in all.
   virtual std::optional<std::vector<uint32_t>> filled() const = 0;
 
+  /// Adds all that the subpartition has, when nobody has to wait for it. False, and nothing is
+  /// added: read() it.
+  virtual bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) const = 0;
+
   /// Of one subpartition from an element on. `wake`: on any thread, also after the source has gone.
   virtual std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t next_element,
                                              std::function<void()> wake) const = 0;

@@ -34,6 +34,7 @@ class HookedFiles final : public FileSystem {
   std::function<Status(const std::string& path)> on_open;
   std::function<Status(uint64_t offset, size_t size)> on_read;
   std::function<void(uint64_t offset, uint64_t size)> on_expect;
+  std::function<void(uint64_t offset, char* bytes, size_t size)> change_read;
 
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     if (on_open) RETURN_IF_ERROR(on_open(path));
@@ -75,7 +76,9 @@ class HookedFiles final : public FileSystem {
     ~Reader() override { --files_.open_files; }
     Result<size_t> read(uint64_t offset, char* to, size_t size) override {
       if (files_.on_read) RETURN_IF_ERROR(files_.on_read(offset, size));
-      return file_->read(offset, to, size);
+      Result<size_t> got = file_->read(offset, to, size);
+      if (got.ok() && files_.change_read) files_.change_read(offset, to, *got);
+      return got;
     }
     void expect(uint64_t offset, uint64_t size) override {
       if (files_.on_expect) files_.on_expect(offset, size);

@@ -112,6 +112,75 @@ TEST_F(FileElevatorTest, WhoComesNextFindsItsSmallPartRead) {
   EXPECT_LT(bytes, 2 * published->file_bytes);
 }
 
+TEST_F(FileElevatorTest, ASmallPartAtHandIsTakenAsItWouldBeRead) {
+  for (const BlockCodec codec : {BlockCodec::kNone, BlockCodec::kLz4, BlockCodec::kZstd}) {
+    for (const bool to_all : {false, true}) {
+      const Settings settings{.subpartitions = 400,
+                              .codec = codec,
+                              .to_all = to_all,
+                              .attempt = static_cast<AttemptNumber>(codec) * 2 + (to_all ? 1 : 0)};
+      const auto partition = make_partition(settings);
+      for (uint32_t i = 0; i < (to_all ? 600 : 6'000); ++i)
+        write(*partition, to_all ? 0 : i * 7 % 399, {{}, kNoTimestamp, fmt::format("{:090}", i)});
+      ASSERT_TRUE(publish(*partition, settings).ok());
+      partition->release();
+      std::vector<Buffer> buffers;
+      EXPECT_FALSE(store_->take_at_hand(key(settings), 0, &buffers));
+      int at_hand = 0;
+      for (uint32_t i = 0; i < settings.subpartitions; ++i) {
+        const bool taken = store_->take_at_hand(key(settings), i, &buffers);
+        ChannelElements elements(0);
+        for (const Buffer& buffer : buffers) elements.add(buffer);
+        buffers.clear();
+        const auto read = read_all(settings, i);
+        ASSERT_TRUE(read.ok());
+        if (taken) {
+          EXPECT_TRUE(elements.elements == *read) << i;
+          ++at_hand;
+        }
+      }
+      EXPECT_GT(at_hand, 100) << to_string(codec) << (to_all ? " to all" : "");
+    }
+  }
+}
+
+TEST_F(FileElevatorTest, WhatIsAtHandLivesAsLongAsItIsUsedAndCounts) {
+  const Settings settings{.subpartitions = 400, .codec = BlockCodec::kNone};
+  write_regions(settings, 200'000);
+  ASSERT_TRUE(read_all(settings, 0).ok());
+  std::vector<Buffer> buffers;
+  uint32_t next = 1;
+  while (!store_->take_at_hand(key(settings), next, &buffers)) ASSERT_LT(++next, 400u);
+  const std::string bytes(buffers.at(0).bytes());
+  for (uint32_t i = 0; i < 400; ++i) ASSERT_TRUE(read_all(settings, i).ok());
+  store_->release_job(key().job);
+  disk_.run_ready();
+  EXPECT_GT(store_->read_pool()->windows_held_bytes(), 0u);
+  EXPECT_EQ(buffers.at(0).bytes(), bytes);
+  buffers.clear();
+  EXPECT_EQ(store_->read_pool()->windows_held_bytes(), 0u);
+}
+
+TEST_F(FileElevatorTest, DamageIsNotAtHand) {
+  const Settings settings{.subpartitions = 400, .codec = BlockCodec::kNone};
+  write_regions(settings, 50'000);
+  // The first bytes of the payload of a small part, as the disk gives them.
+  files_.change_read = [](uint64_t offset, char* bytes, size_t size) {
+    const uint64_t at = 10'000;
+    if (offset <= at && at < offset + size) bytes[at - offset] ^= 1;
+  };
+  int damaged = 0;
+  for (uint32_t i = 0; i < settings.subpartitions; ++i) {
+    std::vector<Buffer> buffers;
+    const bool taken = store_->take_at_hand(key(settings), i, &buffers);
+    EXPECT_NE(taken, buffers.empty()) << i;
+    const auto read = read_all(settings, i);
+    EXPECT_FALSE(taken && !read.ok()) << i;
+    damaged += is_partition_lost(read.status()) ? 1 : 0;
+  }
+  EXPECT_EQ(damaged, 1);
+}
+
 TEST_F(FileElevatorTest, WhatIsReadForThoseWhoComeNextIsBounded) {
   restart(64u << 10);
   std::vector<std::shared_ptr<PartitionReader>> readers;

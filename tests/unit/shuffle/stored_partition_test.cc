@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr JobId kJob{0, 1};
 constexpr DatasetId kDataset{3};
@@ -62,6 +63,12 @@ class FakeStored final : public StoredPartition {
       : StoredPartition({kJob, kDataset, producer, attempt}, 10, 0), filled_(std::move(filled)) {}
 
   std::optional<std::vector<uint32_t>> filled() const override { return filled_; }
+  bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) const override {
+    if (!at_hand) return false;
+    buffers->push_back(
+        buffer_of(std::to_string(name().producer) + ":" + std::to_string(subpartition)));
+    return true;
+  }
   std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t /*next_element*/,
                                      std::function<void()> wake) const override {
     feeds.push_back(std::make_shared<Feed>());
@@ -76,6 +83,7 @@ class FakeStored final : public StoredPartition {
   void later(std::function<void()> function) const override { late.push_back(std::move(function)); }
 
   bool complete = true;
+  bool at_hand = false;
   mutable std::vector<std::shared_ptr<Feed>> feeds;
   mutable std::vector<std::function<void()>> late;
 
@@ -95,6 +103,13 @@ class TestReader final : public ChannelReader {
     attachment_.producers = std::move(producers);
   }
   const Attachment& attachment() const override { return attachment_; }
+  bool takes_at_hand() const override { return takes_at_hand_; }
+  void on_at_hand(std::vector<ProducerBuffer> buffers,
+                  std::span<const ProducerSpan> producers) override {
+    for (const ProducerBuffer& arrived : buffers) texts.emplace_back(arrived.buffer.bytes());
+    ended.add_all(producers);
+    ++told_at_hand;
+  }
   void on_ready(const ReaderCall& call) override {
     std::vector<Buffer> buffers;
     const auto taken = call.partition->take(call.channel, this, UINT64_MAX, UINT64_MAX, &buffers);
@@ -114,6 +129,8 @@ class TestReader final : public ChannelReader {
   std::vector<std::string> texts;
   ProducerSet ended, lost;
   uint32_t told_ends = 0;
+  uint32_t told_at_hand = 0;
+  bool takes_at_hand_ = false;
   StatusCode lost_cause = StatusCode::kOk;
 
  private:
@@ -193,6 +210,23 @@ TEST_F(StoredPartitionTest, AReaderIsToldWhenSomethingWasRead) {
   EXPECT_TRUE(one->ended.contains(0));
   index_.detach(*one);
   feed.wake();  // It may come late.
+}
+
+TEST_F(StoredPartitionTest, WhatIsAtHandComesAtOnceOrThroughItsChannel) {
+  for (const uint32_t producer : {5u, 2u, 3u}) {
+    const auto stored = std::make_shared<FakeStored>(producer, std::nullopt);
+    stored->at_hand = producer != 3;
+    EXPECT_TRUE(index_.add_stored(stored).ok());
+  }
+  for (const bool at_once : {true, false}) {
+    const auto wanted = reader(7, 6, false);
+    wanted->takes_at_hand_ = at_once;
+    ASSERT_TRUE(index_.attach(wanted).ok());
+    EXPECT_THAT(wanted->texts, UnorderedElementsAre("2:7", "3:7", "5:7"));
+    EXPECT_THAT(wanted->ended.spans(), ElementsAre(ProducerSpan{2, 4}, ProducerSpan{5, 6}));
+    EXPECT_EQ(wanted->told_at_hand, at_once ? 1u : 0u);
+    index_.detach(*wanted);
+  }
 }
 
 TEST_F(StoredPartitionTest, AllThatWasReadCountsAsWaitingForCredit) {
