@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "jobmanager/resource_manager.h"
 #include "runtime/base/ids.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/graph/provoked_failure.h"
@@ -25,9 +26,10 @@ namespace job_commands {
 /// Absolute total from now on; 0: the job has ended, and its slots are free when their TaskManagers
 /// have released it.
 struct RequireSlots {
-  uint32_t total = 0;   // All that it can use.
-  uint32_t needed = 0;  // With fewer it does not get on.
-  bool idle = true;     // Nothing of it runs now.
+  uint32_t total = 0;          // All that it can use.
+  uint32_t needed = 0;         // With fewer it does not get on.
+  bool idle = true;            // Nothing of it runs now.
+  std::vector<Slot> returned;  // It holds them no longer; nothing of it is there.
 };
 
 /// Where the producers of one ConsumedPartitionGroup run. Shared by all of its consumers.

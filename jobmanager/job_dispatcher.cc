@@ -226,6 +226,7 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
   namespace cm = control_messages;
   const JobMaster& job = *record.master;
   if (const auto* c = std::get_if<jc::RequireSlots>(&command)) {
+    resources_.take_back(job.id(), c->returned);
     resources_.require(job.id(), c->total, c->needed, c->idle);
   } else if (const auto* cancel = std::get_if<jc::CancelTasks>(&command)) {
     outlet_.send_to_task_manager(cancel->to, cm::encode(*cancel));

@@ -373,7 +373,7 @@ void JobMaster::end(JobState state, JobCommands& commands) {
   finishing_.clear();
   located_.clear();
   commands.push_back(job_commands::ReleaseJob{});
-  commands.push_back(job_commands::RequireSlots{0});
+  commands.push_back(job_commands::RequireSlots{});
 }
 
 // ---- End of the data, commit ----

@@ -174,6 +174,7 @@ class JobMaster {
   void start_regions(TimePoint now, JobCommands&);
   void deploy(const std::vector<RegionSchedule::Placement>&, JobCommands&);
   void note_slot_wait(TimePoint now, JobCommands&);
+  void return_surplus(JobCommands&);
   bool all_have_run() const;
   /// It has nothing left to do, nor has its region: all that was to come of it is here.
   bool is_done(uint32_t index) const;

@@ -17,7 +17,9 @@ bool JobMaster::accepts_tasks() const {
 }
 
 job_commands::RequireSlots JobMaster::slots_required() const {
-  return {schedule_.slots_wanted(), schedule_.slots_needed(), graph_.live_count() == 0};
+  // What it holds beyond what it can use is not free yet.
+  const uint32_t total = std::max(schedule_.slots_wanted(), schedule_.slots().held_count());
+  return {total, schedule_.slots_needed(), graph_.live_count() == 0, {}};
 }
 
 JobCommands JobMaster::on_slots(TimePoint now, const SlotReport& report) {
@@ -36,6 +38,17 @@ void JobMaster::start_regions(TimePoint now, JobCommands& commands) {
   const auto placements = schedule_.start_regions();
   if (!placements.empty()) deploy(placements, commands);
   note_slot_wait(now, commands);
+  return_surplus(commands);
+}
+
+/// Towards the end of a batch job others can use what it holds.
+void JobMaster::return_surplus(JobCommands& commands) {
+  if (pending_restart_) return;
+  std::vector<Slot> surplus = schedule_.take_surplus();
+  if (surplus.empty()) return;
+  job_commands::RequireSlots fewer = slots_required();
+  fewer.returned = std::move(surplus);
+  commands.push_back(std::move(fewer));
 }
 
 void JobMaster::deploy(const std::vector<RegionSchedule::Placement>& placements,

@@ -73,6 +73,19 @@ std::vector<uint32_t> JobSlots::take(uint32_t count, const std::vector<TaskManag
   return taken;
 }
 
+std::vector<Slot> JobSlots::let_go(uint32_t count) {
+  CHECK(count <= free_.size());
+  std::vector<Slot> slots;
+  while (slots.size() < count) {
+    const uint32_t place = *free_.rbegin();
+    slots.push_back(*places_[place]);
+    note_not_free(place);
+    places_[place].reset();
+    held_--;
+  }
+  return slots;
+}
+
 void JobSlots::take_place(uint32_t place) {
   CHECK(holds(place));
   if (takings_[place]++ == 0) note_not_free(place);

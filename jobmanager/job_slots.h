@@ -31,6 +31,8 @@ class JobSlots {
   /// Places that were free, of TaskManagers in `preferred` before others, each in ascending order.
   /// There are enough.
   std::vector<uint32_t> take(uint32_t count, const std::vector<TaskManagerId>& preferred);
+  /// Lets go so many that are free, those at the last places. There are enough.
+  std::vector<Slot> let_go(uint32_t count);
   /// Takes one place, which several may have taken.
   void take_place(uint32_t place);
   /// Gives one taking of the place back.

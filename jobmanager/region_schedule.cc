@@ -1,7 +1,5 @@
 #include "jobmanager/region_schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -15,6 +13,9 @@ namespace {
 /// An input of more producers has no place.
 constexpr uint32_t kProducersPreferred = 8;
 
+/// Of its slots a job gives back a surplus of one in so many.
+constexpr uint32_t kSurplusPart = 8;
+
 }  // namespace
 
 RegionSchedule::RegionSchedule(ExecutionGraph& graph)
@@ -22,26 +23,32 @@ RegionSchedule::RegionSchedule(ExecutionGraph& graph)
       batch_(graph.job_graph().mode == RuntimeMode::kBatch),
       shares_(share_slots(graph.job_graph())),
       places_(graph.regions().count()) {
-  std::map<std::string, uint32_t> number_of;
-  for (const JobVertex& vertex : graph.job_graph().vertices) {
-    const auto number = static_cast<uint32_t>(number_of.size());
-    group_of_vertex_.push_back(
-        number_of.try_emplace(vertex.slot_sharing_group, number).first->second);
-  }
-  uint32_t all = 0;
+  ended_.resize(places_.size(), false);
   for (uint32_t r = 0; r < places_.size(); r++) {
-    needed_.push_back(shape_of(r).slots);
-    all += needed_.back();
-    slots_needed_ = std::max(slots_needed_, needed_.back());
+    const SlotShares shares = shape_of(r).shares;
+    needed_.push_back(shares.total);
+    needed_unended_ += shares.total;
+    if (!batch_ || shares.total <= slots_needed_) continue;
+    slots_needed_ = shares.total;
+    slots_text_ = shares.describe();
   }
-  slots_wanted_ = shares_.total;
+  if (batch_) return;
+  slots_needed_ = shares_.total;
   slots_text_ = shares_.describe();
-  if (!batch_) {
-    slots_needed_ = slots_wanted_;
-  } else {
-    slots_wanted_ = std::max(std::min(shares_.total, all), slots_needed_);
-    slots_text_ = fmt::format("{} slot{}", slots_needed_, slots_needed_ == 1 ? "" : "s");
-  }
+}
+
+uint32_t RegionSchedule::slots_wanted() const {
+  if (!batch_) return shares_.total;
+  return std::max(static_cast<uint32_t>(std::min<uint64_t>(shares_.total, needed_unended_)),
+                  slots_needed_);
+}
+
+std::vector<Slot> RegionSchedule::take_surplus() {
+  const uint32_t held = slots_.held_count(), wanted = slots_wanted();
+  if (!batch_ || held <= wanted) return {};
+  const uint32_t surplus = std::min(held - wanted, slots_.free_count());
+  if (uint64_t{surplus} * kSurplusPart < held) return {};
+  return slots_.let_go(surplus);
 }
 
 RegionSchedule::Shape RegionSchedule::shape_of(uint32_t region) const {
@@ -55,14 +62,15 @@ RegionSchedule::Shape RegionSchedule::shape_of(uint32_t region) const {
     const VertexId own = graph_.subtask_at(member).vertex;
     if (own != vertex) of_vertex = 0;
     vertex = own;
-    const uint32_t group = group_of_vertex_[own.value];
+    const uint32_t group = shares_.group_of_vertex[own.value];
     place.emplace_back(group, of_vertex++);
     width_of_group[group] = std::max(width_of_group[group], of_vertex);
   }
   std::map<uint32_t, uint32_t> first_of_group;
   for (const auto& [group, width] : width_of_group) {
-    first_of_group[group] = shape.slots;
-    shape.slots += width;
+    first_of_group[group] = shape.shares.total;
+    shape.shares.total += width;
+    shape.shares.groups.push_back({shares_.groups[group].name, width});
   }
   for (const auto& [group, slot] : place)
     shape.slot_of_member.push_back(first_of_group[group] + slot);
@@ -83,7 +91,7 @@ bool RegionSchedule::any_ready() {
 std::vector<RegionSchedule::Placement> RegionSchedule::start_regions() {
   note_unblocked();
   std::vector<Placement> placements;
-  if (!batch_ && slots_.held_count() < slots_wanted_) return placements;
+  if (!batch_ && slots_.held_count() < shares_.total) return placements;
   for (auto it = ready_.begin(); it != ready_.end();) {
     const uint32_t region = *it;
     if (graph_.open_inputs(region) != 0) {  // Something was lost since.
@@ -105,7 +113,7 @@ std::vector<RegionSchedule::Placement> RegionSchedule::start_regions() {
 void RegionSchedule::start_batch_region(uint32_t region, std::vector<Placement>* placements) {
   const Shape shape = shape_of(region);
   const auto members = graph_.regions().members(region);
-  places_[region] = slots_.take(shape.slots, places_of_inputs(region));
+  places_[region] = slots_.take(shape.shares.total, places_of_inputs(region));
   for (size_t i = 0; i < members.size(); i++)
     placements->push_back({members[i], slots_.at(places_[region][shape.slot_of_member[i]])});
 }
@@ -147,6 +155,10 @@ std::vector<TaskManagerId> RegionSchedule::places_of_inputs(uint32_t region) con
 
 void RegionSchedule::stop_region(uint32_t region, bool again) {
   for (const uint32_t place : std::exchange(places_[region], {})) slots_.give_back(place);
+  if (ended_[region] != !again) {
+    ended_[region] = !again;
+    needed_unended_ += again ? needed_[region] : -uint64_t{needed_[region]};
+  }
   if (again && graph_.open_inputs(region) == 0) ready_.insert(region);
 }
 

@@ -20,8 +20,8 @@ class RegionSchedule {
   /// `graph` outlives it.
   explicit RegionSchedule(ExecutionGraph& graph);
 
-  /// How many slots the job can use, and with how many it gets on.
-  uint32_t slots_wanted() const { return slots_wanted_; }
+  /// How many slots the job can use for what has not ended, and with how many it gets on.
+  uint32_t slots_wanted() const;
   uint32_t slots_needed() const { return slots_needed_; }
   /// The latter, for people.
   const std::string& slots_text() const { return slots_text_; }
@@ -43,6 +43,10 @@ class RegionSchedule {
   /// again when their inputs are complete.
   void stop_region(uint32_t region, bool again);
 
+  /// Free slots beyond what it can use, which it does not hold any more then; none while they are
+  /// few beside those that it holds, so that this costs little. It keeps what it needs to get on.
+  std::vector<Slot> take_surplus();
+
   /// A region that has ended makes room for another one.
   bool frees_slots() const { return batch_; }
 
@@ -50,7 +54,7 @@ class RegionSchedule {
   /// Where the members of a region are among its slots.
   struct Shape {
     std::vector<uint32_t> slot_of_member;  // As PipelinedRegions::members().
-    uint32_t slots = 0;
+    SlotShares shares;                     // Its total and its groups.
   };
 
   void note_unblocked();
@@ -61,10 +65,10 @@ class RegionSchedule {
 
   ExecutionGraph& graph_;
   const bool batch_;
-  SlotShares shares_;                      // Of the whole job.
-  std::vector<uint32_t> group_of_vertex_;  // Slot sharing groups, numbered.
-  std::vector<uint32_t> needed_;           // Slots, by region.
-  uint32_t slots_wanted_ = 0;
+  SlotShares shares_;             // Of the whole job.
+  std::vector<uint32_t> needed_;  // Slots, by region.
+  std::vector<bool> ended_;       // By region.
+  uint64_t needed_unended_ = 0;   // Sum of needed_ over all others.
   uint32_t slots_needed_ = 0;
   std::string slots_text_;
   JobSlots slots_;

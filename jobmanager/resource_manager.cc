@@ -49,6 +49,14 @@ void ResourceManager::require(JobId job, uint32_t total, uint32_t needed, bool i
   }
 }
 
+void ResourceManager::take_back(JobId job, const std::vector<Slot>& slots) {
+  Requirement* requirement = find_requirement(job);
+  if (requirement == nullptr || slots.empty()) return;
+  const std::set<Slot> back(slots.begin(), slots.end());
+  const auto is_back = [&](const Slot& slot) { return back.contains(slot); };
+  if (std::erase_if(requirement->held, is_back) != 0) cluster_changed_ = true;
+}
+
 void ResourceManager::release(JobId job, TaskManagerId id) {
   Requirement* requirement = find_requirement(job);
   if (requirement == nullptr || !requirement->ended) return;

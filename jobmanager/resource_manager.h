@@ -59,6 +59,9 @@ class ResourceManager {
   void require(JobId, uint32_t total, uint32_t needed, bool idle = true);
   void require(JobId job, uint32_t total) { require(job, total, total); }
 
+  /// Slots that the job gives back while it goes on. Ignored of those that it does not hold.
+  void take_back(JobId, const std::vector<Slot>&);
+
   /// The TaskManager has nothing of the job any more: frees what an ended job holds there. Ignored
   /// of a job that has not ended.
   void release(JobId, TaskManagerId);

@@ -7,21 +7,21 @@ namespace freshet {
 
 SlotShares share_slots(const JobGraph& graph) {
   SlotShares shares;
-  std::map<std::string, size_t> places;
-  std::vector<size_t> group_of_vertex;
+  std::map<std::string, uint32_t> places;
   for (const JobVertex& vertex : graph.vertices) {
-    const auto [place, is_new] = places.emplace(vertex.slot_sharing_group, shares.groups.size());
+    const auto number = static_cast<uint32_t>(shares.groups.size());
+    const auto [place, is_new] = places.emplace(vertex.slot_sharing_group, number);
     if (is_new) shares.groups.push_back({vertex.slot_sharing_group, 0});
     uint32_t& slots = shares.groups[place->second].slots;
     slots = std::max(slots, vertex.parallelism);
-    group_of_vertex.push_back(place->second);
+    shares.group_of_vertex.push_back(place->second);
   }
   std::vector<uint32_t> first_of_group;
   for (const SlotShares::Group& group : shares.groups) {
     first_of_group.push_back(shares.total);
     shares.total += group.slots;
   }
-  for (const size_t group : group_of_vertex) {
+  for (const uint32_t group : shares.group_of_vertex) {
     shares.first_slot_of_vertex.push_back(first_of_group[group]);
   }
   return shares;

@@ -18,7 +18,8 @@ struct SlotShares {
     uint32_t slots = 0;
     bool operator==(const Group&) const = default;
   };
-  std::vector<Group> groups;  // In the order in which they appear.
+  std::vector<Group> groups;              // In the order in which they appear.
+  std::vector<uint32_t> group_of_vertex;  // Index in groups.
 
   /// For people: `5 slots`; with several groups `5 slots (2 for slot sharing group 'default',
   /// ...)`. Names at most eight groups.

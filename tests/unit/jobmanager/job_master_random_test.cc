@@ -324,6 +324,7 @@ class RandomCluster {
   }
 
   void send(const job_commands::RequireSlots& c) {
+    resources_.take_back(job_->id(), c.returned);
     resources_.require(job_->id(), c.total, c.needed, c.idle);
   }
   void send(const job_commands::ReleaseJob&) {}

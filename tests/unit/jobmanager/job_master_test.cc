@@ -496,6 +496,22 @@ TEST(JobMasterBatchTest, MakesAgainWhatAConsumerDoesNotFind) {
   EXPECT_EQ(script.job().graph().at(3).state, TaskState::kCanceling);  // It reads that, too.
 }
 
+TEST(JobMasterBatchTest, GivesBackSlotsThatItCannotUseAnyMoreAndAsksAgain) {
+  JobScript script([] {
+    JobGraph graph = two_vertices(3, 1);
+    graph.edges[0].exchange = Exchange::kBlocking;
+    graph.mode = RuntimeMode::kBatch;
+    return graph;
+  }());
+  script.run_all({"register 1", "register 2", "start", "slots 1:0 1:1 2:0", "all RUNNING",
+                  "state 0/0#0 END_OF_DATA", "state 0/1#0 END_OF_DATA", "state 0/2#0 END_OF_DATA"});
+  EXPECT_THAT(script.run("state 0/0#0 FINISHED"), ElementsAre(HasSubstr("deploy tm=1 1/0#0")));
+  EXPECT_THAT(script.run("state 0/1#0 FINISHED"),
+              ElementsAre("require_slots 1 to 2 running returned=1:1"));
+  EXPECT_THAT(script.run("state 0/2#0 FINISHED"), ElementsAre("require_slots 1 returned=2:0"));
+  EXPECT_THAT(script.run("lose 1"), Contains("require_slots 1 to 3"));
+}
+
 /// No message may bring the JobManager down.
 TEST(JobMasterBatchTest, WhatAConsumerNamesThatDoesNotExistIsNotLost) {
   for (const std::string named : {"0 0 4000000000", "0 7 9", "77 0 1", "4294967295 0 1", "0 2 1"}) {

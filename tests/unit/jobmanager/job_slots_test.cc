@@ -35,6 +35,16 @@ TEST(JobSlotsTest, TakesThoseOfPreferredTaskManagersFirst) {
   EXPECT_THAT(slots.take(2, {}), ElementsAre(1, 2));
 }
 
+TEST(JobSlotsTest, LetsGoTheLastThatAreFree) {
+  JobSlots slots;
+  slots.update({slot(1, 0), slot(1, 1), slot(2, 0), slot(2, 1)});
+  slots.take_place(2);
+  EXPECT_THAT(slots.let_go(2), ElementsAre(slot(2, 1), slot(1, 1)));
+  EXPECT_THAT(slots.held(), ElementsAre(slot(1, 0), slot(2, 0)));
+  EXPECT_EQ(slots.free_count(), 1u);
+  EXPECT_THAT(slots.take(1, {TaskManagerId{2}}), ElementsAre(0));
+}
+
 TEST(JobSlotsTest, APlaceThatSeveralTookIsFreeWhenAllHaveGivenItBack) {
   JobSlots slots;
   slots.update({slot(1, 0)});

@@ -97,12 +97,51 @@ TEST_F(RegionScheduleTest, ARegionGetsAllItsSlotsAtOnceAndNobodyOvertakesIt) {
   EXPECT_THAT(start(), ElementsAre(Started{2, 1}));
 }
 
+TEST_F(RegionScheduleTest, GivesBackWhatItCannotUseAnyMore) {
+  use(RegionSketch({4, 1, 2}).blocking(0, 1).blocking(1, 2), RuntimeMode::kBatch);
+  schedule_->slots().update(some_slots(4));
+  EXPECT_EQ(start().size(), 4u);
+  for (uint32_t i = 0; i < 3; i++) end(i);
+  EXPECT_EQ(schedule_->slots_wanted(), 4u);  // One runs, three are to come.
+  EXPECT_TRUE(schedule_->take_surplus().empty());
+  end(3);
+  EXPECT_EQ(start().size(), 1u);
+  EXPECT_EQ(schedule_->slots_wanted(), 3u);
+  EXPECT_EQ(schedule_->take_surplus().size(), 1u);
+  EXPECT_EQ(schedule_->slots().held_count(), 3u);
+  schedule_->stop_region(0, /*again=*/true);  // It can use more again.
+  EXPECT_EQ(schedule_->slots_wanted(), 4u);
+  EXPECT_TRUE(schedule_->take_surplus().empty());
+}
+
+TEST_F(RegionScheduleTest, GivesBackManyInFewSteps) {
+  use(RegionSketch({1000, 1}).blocking(0, 1), RuntimeMode::kBatch);
+  schedule_->slots().update(some_slots(1000));
+  EXPECT_EQ(start().size(), 1000u);
+  uint32_t steps = 0;
+  for (uint32_t i = 0; i < 1000; i++) {
+    end(i);
+    steps += !schedule_->take_surplus().empty();
+  }
+  EXPECT_EQ(schedule_->slots().held_count(), 1u);
+  EXPECT_LT(steps, 60u);
+}
+
+TEST_F(RegionScheduleTest, AStreamingJobKeepsItsSlots) {
+  use(RegionSketch({4, 1}).blocking(0, 1), RuntimeMode::kStreaming);
+  schedule_->slots().update(some_slots(4));
+  EXPECT_EQ(start().size(), 4u);
+  for (uint32_t i = 0; i < 4; i++) end(i);
+  EXPECT_TRUE(schedule_->take_surplus().empty());
+}
+
 TEST_F(RegionScheduleTest, VerticesOfOneRegionShareSlotsWithinTheirGroup) {
   RegionSketch sketch({2, 3, 1});
   sketch.pipelined(0, 1, Partitioning::kHash).pipelined(1, 2, Partitioning::kHash);
   sketch.graph.vertices[2].slot_sharing_group = "other";
   use(sketch, RuntimeMode::kBatch);
   EXPECT_EQ(schedule_->slots_needed(), 4u);
+  EXPECT_EQ(schedule_->slots_text(), "4 slots (3 for slot sharing group 'default', 1 for 'other')");
   schedule_->slots().update(some_slots(4));
   EXPECT_THAT(start(), ElementsAre(Started{0, 1}, Started{1, 2}, Started{2, 1}, Started{3, 2},
                                    Started{4, 3}, Started{5, 4}));

@@ -170,6 +170,24 @@ TEST(ResourceManagerTest, OfJobsThatWaitWithAPartTheFirstGetsAll) {
   EXPECT_EQ(manager.slots_of(kOther).slots.size(), 3u);
 }
 
+TEST(ResourceManagerTest, WhatAJobGivesBackGoesToTheNextJob) {
+  ResourceManager manager;
+  manager.add(task_manager(1, 3));
+  manager.require(kJob, 3, 1);
+  manager.require(kOther, 2);
+  manager.assign();
+  std::vector<Slot> back = manager.slots_of(kJob).slots;
+  back.erase(back.begin() + 1);
+  back.push_back({AllocationId{99}, TaskManagerId{1}, 0});  // It never had that.
+  manager.take_back(kJob, back);
+  manager.require(kJob, 1, 1, /*idle=*/false);
+  EXPECT_THAT(manager.assign(), ElementsAre(kJob, kOther));
+  EXPECT_THAT(places(manager, kJob), ElementsAre(Place(1, 1)));
+  EXPECT_THAT(places(manager, kOther), ElementsAre(Place(1, 0), Place(1, 2)));
+  manager.take_back(JobId{0, 3}, back);  // Nobody knows it.
+  EXPECT_THAT(manager.assign(), IsEmpty());
+}
+
 TEST(ResourceManagerTest, ReleasedSlotsGoToTheNextJob) {
   ResourceManager manager;
   manager.add(task_manager(1, 2));

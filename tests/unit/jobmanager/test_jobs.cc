@@ -67,9 +67,12 @@ std::string show(const std::vector<AttemptId>& attempts) {
 
 struct Shower {
   std::string operator()(const job_commands::RequireSlots& c) const {
-    if (c.total != c.needed)
-      return fmt::format("require_slots {} to {}{}", c.needed, c.total, c.idle ? "" : " running");
-    return fmt::format("require_slots {}", c.total);
+    std::string returned;
+    for (const Slot& slot : c.returned)
+      returned += fmt::format(" returned={}:{}", slot.task_manager.value, slot.index);
+    if (c.total == c.needed) return fmt::format("require_slots {}{}", c.total, returned);
+    return fmt::format("require_slots {} to {}{}{}", c.needed, c.total, c.idle ? "" : " running",
+                       returned);
   }
   std::string operator()(const job_commands::DeployTasks& c) const {
     std::string text = fmt::format("deploy tm={}", c.to.value);
