@@ -14,10 +14,12 @@ FileQueue::FileQueue(Options options)
 
 FileQueue::~FileQueue() {
   MutexLock io(io_mutex_);
-  if (!writer_) return;
-  const Status status = options_.place.files->remove(path_);
-  if (!status.ok() && status.code() != StatusCode::kNotFound)
-    LOG_WARN("spill_file_not_removed", {{"path", path_}, {"cause", status}});
+  if (!is_there_) return;
+  const Status removed = options_.place.files->remove(path_);
+  if (!removed.ok() && removed.code() != StatusCode::kNotFound)
+    LOG_WARN("spill_file_not_removed", {{"path", path_}, {"cause", removed}});
+  MutexLock lock(mutex_);
+  if (status_.ok() && options_.place.on_removed) options_.place.on_removed();
 }
 
 Status FileQueue::push(std::string bytes, const std::atomic<bool>* cancelled) {
@@ -49,9 +51,31 @@ bool FileQueue::has_room() { return unwritten_bytes_ <= kUnwrittenBytesMax / 2 |
 bool FileQueue::wait_for_room(const std::atomic<bool>* cancelled) {
   return options_.place.wait_for_disk(cancelled, [this](Duration longest) {
     MutexLock lock(mutex_);
-    if (!has_room()) room_.wait_for(mutex_, longest);
+    if (!has_room()) changed_.wait_for(mutex_, longest);
     return has_room();
   });
+}
+
+void FileQueue::end() {
+  bool post = false;
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    post = must_post();
+  }
+  if (post) post_run();
+}
+
+void FileQueue::wait_for_next(const std::atomic<bool>& cancelled) {
+  const bool waited = options_.place.wait_for_disk(&cancelled, [this](Duration longest) {
+    MutexLock lock(mutex_);
+    if (!need_not_wait()) changed_.wait_for(mutex_, longest);
+    return need_not_wait();
+  });
+  if (waited) return;
+  while (write_one()) {
+  }
+  (void)read_one();
 }
 
 Result<std::string> FileQueue::pop() {
@@ -95,7 +119,9 @@ void FileQueue::close(std::shared_ptr<FileQueue> queue) {
 
 bool FileQueue::must_post() {
   const bool reads = reads_ && read_ahead_.empty() && read_bytes_ < written_bytes_;
-  if (posted_ || closed_ || !status_.ok() || (!reads && unwritten_.empty())) return false;
+  const bool closes = ended_ && !writes_ended_ && written_bytes_ != 0;
+  if (posted_ || closed_ || !status_.ok() || (!reads && !closes && unwritten_.empty()))
+    return false;
   posted_ = true;
   return true;
 }
@@ -106,7 +132,7 @@ void FileQueue::post_run() {
 
 void FileQueue::run() {
   // One of them, and then whatever else the executor has to do.
-  if (!read_one()) (void)write_one();
+  if (!read_one() && !write_one()) close_written();
   bool post = false;
   bool wake = false;
   {
@@ -117,7 +143,7 @@ void FileQueue::run() {
     if (wake) waits_ = false;
   }
   if (post) post_run();
-  if (wake) options_.wake();
+  if (wake && options_.wake) options_.wake();
 }
 
 void FileQueue::fail(Status status) {
@@ -138,16 +164,16 @@ bool FileQueue::write_one() {
   Status status = write(bytes);
   note_error(status);
   MutexLock lock(mutex_);
-  room_.notify_one();
+  changed_.notify_one();
   writing_ = false;
   if (status.ok()) {
     unwritten_bytes_ -= bytes.size();
     written_bytes_ += bytes.size();
   } else {
     const uint64_t kept = written_bytes_ - read_bytes_;
-    fail({status.code(), fmt::format("{} ({} bytes of output that the consumers have not taken "
-                                     "were to be kept there, {} of them are)",
-                                     status.message(), kept + unwritten_bytes_, kept)});
+    fail({status.code(),
+          fmt::format("{} ({} bytes of {} were to be kept there, {} of them are)", status.message(),
+                      kept + unwritten_bytes_, options_.what, kept)});
   }
   return status.ok();
 }
@@ -157,15 +183,27 @@ void FileQueue::note_error(const Status& status) const {
 }
 
 Status FileQueue::write(const std::string& bytes) {
-  if (!writer_) RETURN_IF_ERROR(create_file());
+  if (!writer_) {
+    RETURN_IF_ERROR(options_.place.files->create_directories(options_.place.directory));
+    ASSIGN_OR_RETURN(writer_, options_.place.files->create(path_));
+    is_there_ = true;
+  }
   return writer_->append(bytes);
 }
 
-Status FileQueue::create_file() {
-  RETURN_IF_ERROR(options_.place.files->create_directories(options_.place.directory));
-  ASSIGN_OR_RETURN(writer_, options_.place.files->create(path_));
-  ASSIGN_OR_RETURN(reader_, options_.place.files->open(path_));
-  return Status();
+void FileQueue::close_written() {
+  MutexLock io(io_mutex_);
+  {
+    MutexLock lock(mutex_);
+    if (!status_.ok() || !ended_ || writes_ended_ || !unwritten_.empty()) return;
+    writes_ended_ = true;
+  }
+  const Status status = writer_ ? std::exchange(writer_, nullptr)->close() : Status();
+  if (status.ok()) return;
+  note_error(status);
+  MutexLock lock(mutex_);
+  fail(status);
+  changed_.notify_one();
 }
 
 bool FileQueue::read_one() {
@@ -187,10 +225,14 @@ bool FileQueue::read_one() {
     read_ahead_ = std::move(read).value();
     read_bytes_ += bytes;
   }
+  changed_.notify_one();
   return true;
 }
 
 Result<std::string> FileQueue::read(uint64_t offset, uint64_t bytes) {
+  if (!reader_) {
+    ASSIGN_OR_RETURN(reader_, options_.place.files->open(path_));
+  }
   std::string read(bytes, '\0');
   ASSIGN_OR_RETURN(const size_t size, reader_->read(offset, read.data(), bytes));
   if (size != bytes) {

@@ -25,6 +25,9 @@ struct SpillPlace {
   /// Hears of each error of a file there, on any thread. May be empty.
   std::function<void(const Status&)> on_error = {};
 
+  /// Hears when a file that was in order was removed, on any thread. May be empty.
+  std::function<void()> on_removed = {};
+
   /// Calls `wait(longest)`, which waits until the disk is less far behind, no longer than it is
   /// told, and says whether it is; until it is, or `*cancelled` (may be null). False at once when
   /// nobody can wait.

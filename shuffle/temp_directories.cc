@@ -33,6 +33,7 @@ SpillPlace TempDirectories::next(std::string_view below) {
   place.on_error = [self = shared_from_this(), index](const Status& status) {
     self->on_error(index, status);
   };
+  place.on_removed = [self = shared_from_this()] { self->on_removed(); };
   return place;
 }
 

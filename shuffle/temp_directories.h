@@ -25,7 +25,7 @@ class TempDirectories : public std::enable_shared_from_this<TempDirectories> {
   explicit TempDirectories(SpillPlace place);
 
   /// Where the next file goes: in `below` of one of them, or in itself if that is empty. Whoever
-  /// uses it tells errors by its on_error.
+  /// uses it tells errors by its on_error, and what was removed by on_removed.
   SpillPlace next(std::string_view below);
 
   std::vector<std::string> all() const;

@@ -175,12 +175,8 @@ Status WriteBehind::close_and_rename() {
 void WriteBehind::fail(const Status& status) {
   std::string message = status.message();
   if (status.code() == StatusCode::kResourceExhausted) {
-    // Before what is there of it is removed.
-    const Result<uint64_t> free = options_.place.files->free_bytes(options_.place.directory);
     MutexLock lock(mutex_);
-    message += fmt::format(" ({} bytes of a result partition were written, {} are free in {})",
-                           written_bytes_, free.ok() ? std::to_string(*free) : "unknown",
-                           options_.place.directory);
+    message += fmt::format(" ({} bytes of a result partition were written)", written_bytes_);
   }
   file_ = nullptr;
   if (std::exchange(is_there_, false)) (void)options_.place.files->remove(part_);

@@ -40,7 +40,7 @@ std::vector<bool> running_with(const JobGraph& graph, VertexId vertex) {
 Result<OperatorMemory> operator_memory(const JobGraph& graph, const BuiltJob& built,
                                        VertexId vertex, uint32_t slots,
                                        const ManagedMemory& managed) {
-  OperatorMemory memory{SpillSpace::kLeastMemoryBytes, managed.compresses, managed.place};
+  OperatorMemory memory{SpillSpace::kLeastMemoryBytes, managed.compresses, managed.directories};
   const JobVertex& own = graph.vertices[vertex.value];
   if (graph.mode != RuntimeMode::kBatch || collectors_of(own, built) == 0) return memory;
   const std::vector<bool> running = running_with(graph, vertex);

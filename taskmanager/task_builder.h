@@ -13,9 +13,9 @@ namespace freshet {
 
 /// What a TaskManager has for what the operators of batch jobs collect, beside its network memory.
 struct ManagedMemory {
-  uint64_t bytes = 256u << 20;  // Shared by all slots.
-  bool compresses = false;      // What does not fit.
-  std::optional<SpillPlace> place;
+  uint64_t bytes = 256u << 20;                   // Shared by all slots.
+  bool compresses = false;                       // What does not fit.
+  std::shared_ptr<TempDirectories> directories;  // Of that.
 };
 
 struct TaskBuilderEnvironment {

@@ -117,9 +117,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
       }};
   shuffle_settings.spill = self.temp_.place("spill", place);
   shuffle_settings.store = self.temp_.place("partitions", place);
-  executor_settings.memory.place = shuffle_settings.spill;
-  executor_settings.memory.place->directory += "/operators";  // Emptied with the rest.
-  executor_settings.memory.place->others.clear();
+  executor_settings.memory.directories = std::make_shared<TempDirectories>(
+      self.temp_.place("spill/operators", place));  // Emptied with the rest.
   ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
   executor_settings.labels = self.labels_;

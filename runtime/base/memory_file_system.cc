@@ -80,7 +80,9 @@ Status MemoryFileSystem::append(const Content& content, const std::string& path,
                                 std::string_view bytes) {
   std::lock_guard lock(mutex_);
   if (used_ + bytes.size() > capacity_)
-    return resource_exhausted(path + ": no space left on device");
+    return resource_exhausted(path + ": no space left on device (" +
+                              std::to_string(capacity_ - std::min(capacity_, used_)) +
+                              " bytes are free there)");
   used_ += bytes.size();
   content->append(bytes);
   return Status();

@@ -65,14 +65,15 @@ class OperatorChain::Context final : public OperatorContext {
   std::unique_ptr<SpillSpace> make_spill_space() const {
     const OperatorMemory& memory = options_.memory;
     const uint64_t bytes = memory_bytes_;
-    if (!memory.place) return std::make_unique<MemorySpillSpace>(bytes, memory.compresses);
+    if (!memory.directories) return std::make_unique<MemorySpillSpace>(bytes, memory.compresses);
     const AttemptId& attempt = options_.attempt;
     const std::string name =
         fmt::format("job-{}-vertex-{}-subtask-{}-attempt-{}-operator-{}", attempt.job.to_string(),
                     attempt.subtask.vertex.value, attempt.subtask.index, attempt.attempt,
                     to_string(chained_.id));
     return std::make_unique<TaskSpillSpace>(
-        TaskSpillSpace::Options{*memory.place, name, bytes, memory.compresses}, options_.cancelled);
+        TaskSpillSpace::Options{memory.directories, name, bytes, memory.compresses},
+        options_.cancelled);
   }
 
   const Options& options_;
@@ -82,7 +83,8 @@ class OperatorChain::Context final : public OperatorContext {
   std::unique_ptr<SpillSpace> space_;
 };
 
-/// One input of one operator. Notes whose code runs; when that throws, the note stays.
+/// One input of one operator. Notes whose code runs; when that throws, the note
+/// stays.
 class OperatorChain::Input final : public RecordReceiver {
  public:
   Input(Operator& receiver, uint32_t input, const std::string& name, OperatorName& running)
@@ -199,8 +201,9 @@ Status OperatorChain::open() {
   return Status();
 }
 
-/// How much there is decides what is emitted when. Before any operator runs: who fails there asks
-/// for nothing behind it, neither now nor when the task is executed again.
+/// How much there is decides what is emitted when. Before any operator runs:
+/// who fails there asks for nothing behind it, neither now nor when the task is
+/// executed again.
 void OperatorChain::decide_memory() {
   const std::string bytes =
       options_.decisions.external([this] { return std::to_string(options_.memory.bytes); });

@@ -105,7 +105,9 @@ Status sort_lines(FileSystem& files, const Options& options, const Places& place
                          [&workers](const auto& function) { workers.run_blocking(function); }};
   Status status;
   {
-    TaskSpillSpace space({place, "lines", options.memory_mb << 20, compresses}, cancelled);
+    TaskSpillSpace space(
+        {std::make_shared<TempDirectories>(place), "lines", options.memory_mb << 20, compresses},
+        cancelled);
     ExternalSorter sorter(space);
     RETURN_IF_ERROR(add_lines(files, places.lines, sorter));
     while (true) {

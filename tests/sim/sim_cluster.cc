@@ -60,8 +60,9 @@ struct SimCluster::TaskManagerProgram {
     settings.overdraft_bytes_max = 16u << 10;
     settings.spill =
         SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
-    options.memory.place = settings.spill;
-    options.memory.place->directory += "/operators";
+    SpillPlace operators = *settings.spill;
+    operators.directory += "/operators";
+    options.memory.directories = std::make_shared<TempDirectories>(operators);
     settings.store = settings.spill;
     settings.store->directory = options.state_directory + "/partitions";
     settings.store_read_bytes = 256u << 10;

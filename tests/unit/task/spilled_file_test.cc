@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/base/manual_executor.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/base/random.h"
 #include "runtime/base/thread_executor.h"
+#include "tests/unit/base/hooked_files.h"
 
 namespace freshet {
 namespace {
@@ -21,7 +24,7 @@ using ::testing::IsEmpty;
 std::string read_all(SpilledFile& file) {
   std::string all;
   while (true) {
-    const Result<std::string> next = file.pop();
+    const Result<std::string> next = file.next();
     EXPECT_TRUE(next.ok()) << next.status().message();
     if (!next.ok() || next->empty()) return all;
     all += *next;
@@ -36,12 +39,12 @@ std::string random_bytes(Random& random, size_t size) {
 
 class SpilledFileTest : public ::testing::Test {
  protected:
-  std::shared_ptr<SpilledFile> make(const std::string& name) {
+  std::unique_ptr<SpilledFile> make(const std::string& name) {
     const auto block = [this](const std::function<void()>& function) {
       if (when_it_waits_) when_it_waits_();
       function();
     };
-    return std::make_shared<SpilledFile>(SpillPlace{&files_, "/spill", &disk_, block}, name,
+    return std::make_unique<SpilledFile>(SpillPlace{&files_, "/spill", &disk_, block}, name,
                                          cancelled_);
   }
 
@@ -60,36 +63,36 @@ class SpilledFileTest : public ::testing::Test {
 TEST_F(SpilledFileTest, GivesWhatWasPushed) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     const auto random = make_seeded_random(seed);
-    const auto file = make(std::to_string(seed));
+    auto file = make(std::to_string(seed));
     std::string all;
     for (uint64_t pieces = random->below(40); pieces > 0; pieces--) {
       const std::string piece = random_bytes(*random, 1 + random->below(100'000));
       all += piece;
-      ASSERT_TRUE(file->push(piece).ok());
+      ASSERT_TRUE(file->append(piece).ok());
     }
     file->end();
     EXPECT_TRUE(read_all(*file) == all);
-    SpilledFile::close(file);
+    file = nullptr;
   }
 }
 
 TEST_F(SpilledFileTest, IsRemovedWhenItIsClosedHalfWritten) {
-  const auto file = make("a");
-  for (int i = 0; i < 10; i++) ASSERT_TRUE(file->push(std::string(50'000, 'x')).ok());
-  SpilledFile::close(file);
+  auto file = make("a");
+  for (int i = 0; i < 10; i++) ASSERT_TRUE(file->append(std::string(50'000, 'x')).ok());
+  file = nullptr;
 }
 
 TEST_F(SpilledFileTest, OneWhoWaitsForADiskThatStandsStillIsCancelled) {
   std::atomic<bool> stands{true};
   disk_.post("stand", [&] { stands.wait(true); });
   when_it_waits_ = [this] { cancelled_ = true; };
-  const auto file = make("a");
+  auto file = make("a");
   Status status;
-  while (status.ok()) status = file->push(std::string(50'000, 'x'));
+  while (status.ok()) status = file->append(std::string(50'000, 'x'));
   EXPECT_EQ(status.code(), StatusCode::kAborted);
   file->end();
-  EXPECT_EQ(file->pop().status().code(), StatusCode::kAborted);
-  SpilledFile::close(file);
+  EXPECT_EQ(file->next().status().code(), StatusCode::kAborted);
+  file = nullptr;
   stands = false;
   stands.notify_all();
 }
@@ -101,11 +104,11 @@ TEST_F(SpilledFileTest, WaitsUntilTheDiskGoesOn) {
     stands = false;
     stands.notify_all();
   };
-  const auto file = make("a");
-  for (int i = 0; i < 20; i++) ASSERT_TRUE(file->push(std::string(50'000, 'x')).ok());
+  auto file = make("a");
+  for (int i = 0; i < 20; i++) ASSERT_TRUE(file->append(std::string(50'000, 'x')).ok());
   file->end();
   EXPECT_EQ(read_all(*file).size(), 1'000'000u);
-  SpilledFile::close(file);
+  file = nullptr;
 }
 
 /// Where no thread can wait, as in a simulation, whoever wants something does it himself.
@@ -115,12 +118,12 @@ TEST(SpilledFileAloneTest, NeedsNobodyElse) {
   MemoryFileSystem files;
   std::atomic<bool> cancelled{false};
   {
-    const auto file =
-        std::make_shared<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
-    for (int i = 0; i < 20; i++) ASSERT_TRUE(file->push(std::string(50'000, 'x')).ok());
+    auto file =
+        std::make_unique<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
+    for (int i = 0; i < 20; i++) ASSERT_TRUE(file->append(std::string(50'000, 'x')).ok());
     file->end();
     EXPECT_EQ(read_all(*file).size(), 1'000'000u);
-    SpilledFile::close(file);
+    file = nullptr;
   }
   disk.run_ready();
   EXPECT_THAT(files.files(), IsEmpty());
@@ -131,83 +134,151 @@ TEST(SpilledFileAloneTest, SaysWhatIsMissing) {
   ManualExecutor disk(clock);
   MemoryFileSystem files;
   std::atomic<bool> cancelled{false};
-  const auto file =
-      std::make_shared<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
-  ASSERT_TRUE(file->push(std::string(50'000, 'x')).ok());
+  auto file =
+      std::make_unique<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
+  ASSERT_TRUE(file->append(std::string(50'000, 'x')).ok());
   file->end();
   disk.run_ready();
   ASSERT_TRUE(files.create("/spill/a").ok());  // Empty now.
-  const Status status = file->pop().status();
+  const Status status = file->next().status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("/spill/a: 50000 of 50000 bytes are missing"));
-  SpilledFile::close(file);
+  file = nullptr;
   disk.run_ready();
 }
 
-/// A disk on which there is room for so much.
-class FullDisk final : public FileSystem {
- public:
-  class File final : public WritableFile {
-   public:
-    explicit File(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
-    Status append(std::string_view bytes) override {
-      if (bytes.size() > room_) return resource_exhausted("/spill/a: no space left on device");
-      room_ -= bytes.size();
-      return file_->append(bytes);
-    }
-    Status sync() override { return file_->sync(); }
-    Status close() override { return file_->close(); }
-
-   private:
-    std::unique_ptr<WritableFile> file_;
-    uint64_t room_ = 100'000;
-  };
-
-  Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
-    return files_.open(path);
-  }
-  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {
-    ASSIGN_OR_RETURN(auto file, files_.create(path));
-    return std::unique_ptr<WritableFile>(std::make_unique<File>(std::move(file)));
-  }
-  Result<FileInfo> info(const std::string& path) override { return files_.info(path); }
-  Result<std::vector<FileInfo>> list(const std::string& path) override { return files_.list(path); }
-  Status create_directories(const std::string& path) override {
-    return files_.create_directories(path);
-  }
-  Status create_new_directory(const std::string& path) override {
-    return files_.create_new_directory(path);
-  }
-  Status rename(const std::string& from, const std::string& to) override {
-    return files_.rename(from, to);
-  }
-  Status remove(const std::string& path) override { return files_.remove(path); }
-  Status remove_all(const std::string& path) override { return files_.remove_all(path); }
-  Status remove_empty_directory(const std::string& path) override {
-    return files_.remove_empty_directory(path);
-  }
-  Result<uint64_t> free_bytes(const std::string& /*path*/) override { return 4711; }
-
-  MemoryFileSystem& memory() { return files_; }
-
- private:
-  MemoryFileSystem files_;
-};
-
-TEST(SpilledFileAloneTest, SaysHowMuchIsFreeWhenTheDiskIsFull) {
+TEST(SpilledFileAloneTest, SaysWhereAndHowMuchIsFreeWhenTheDiskIsFull) {
   ManualClock clock;
   ManualExecutor disk(clock);
-  FullDisk files;
+  MemoryFileSystem files;
+  files.set_capacity(120'000);
   std::atomic<bool> cancelled{false};
-  const auto file =
-      std::make_shared<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
+  auto file =
+      std::make_unique<SpilledFile>(SpillPlace{&files, "/spill", &disk, {}}, "a", cancelled);
   Status status;
-  while (status.ok()) status = file->push(std::string(50'000, 'x'));
+  while (status.ok()) status = file->append(std::string(50'000, 'x'));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("/spill/a"), HasSubstr("4711 bytes are free")));
-  EXPECT_EQ(file->push("more").message(), status.message());
-  SpilledFile::close(file);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("/spill/a"), HasSubstr("(20000 bytes are free there)"),
+                    HasSubstr("what an operator has no memory for")));
+  EXPECT_EQ(file->append("more").message(), status.message());
+  file = nullptr;
   disk.run_ready();
+}
+
+/// Operators of several tasks, and two disks.
+class TaskSpillSpaceTest : public ::testing::Test {
+ protected:
+  ~TaskSpillSpaceTest() override {
+    disk_.run_ready();
+    EXPECT_THAT(files_.memory.files(), IsEmpty());
+  }
+
+  SpillPlace place() {
+    SpillPlace place{&files_, "/one/operators", &disk_, {}};
+    place.others = {"/two/operators"};
+    return place;
+  }
+
+  /// An attempt of a task that spills to `files` files; how that went.
+  Status run(int files) {
+    TaskSpillSpace space({directories_, "task-" + std::to_string(++attempts_)}, cancelled_);
+    std::vector<std::unique_ptr<SpilledBytes>> runs;
+    for (int i = 0; i < files; ++i) {
+      runs.push_back(space.make());
+      for (int piece = 0; piece < 10; ++piece)
+        RETURN_IF_ERROR(runs.back()->append(std::string(50'000, 'x')));
+      runs.back()->end();
+    }
+    for (const auto& run : runs) {
+      uint64_t bytes = 0;
+      while (true) {
+        ASSIGN_OR_RETURN(const std::string next, run->next());
+        if (next.empty()) break;
+        bytes += next.size();
+      }
+      EXPECT_EQ(bytes, 500'000u);
+    }
+    return Status();
+  }
+
+  testing::HookedFiles files_;
+  ManualClock clock_;
+  ManualExecutor disk_{clock_};
+  std::shared_ptr<TempDirectories> directories_ = std::make_shared<TempDirectories>(place());
+  std::atomic<bool> cancelled_{false};
+  int attempts_ = 0;
+};
+
+TEST_F(TaskSpillSpaceTest, FilesGoToTheDirectoriesInTurn) {
+  std::map<std::string, int> made;
+  files_.on_append = [&](const std::string& path, std::string_view) {
+    ++made[path.substr(0, 4)];
+    return Status();
+  };
+  EXPECT_TRUE(run(4).ok());
+  EXPECT_EQ(made["/one"], made["/two"]);
+  EXPECT_GT(made["/one"], 0);
+}
+
+TEST_F(TaskSpillSpaceTest, ADiskThatDiesFailsWhoIsThereAndTheNextAttemptGoesElsewhere) {
+  for (const Status& error :
+       {unavailable("input/output error"), failed_precondition("read-only file system"),
+        not_found("no such file or directory"),
+        resource_exhausted("no space left on device (0 bytes are free there)")}) {
+    SCOPED_TRACE(error.to_string());
+    directories_ = std::make_shared<TempDirectories>(place());
+    files_.on_append = [&](const std::string& path, std::string_view) {
+      return path.starts_with("/one/") ? Status(error.code(), path + ": " + error.message())
+                                       : Status();
+    };
+    // Somebody whose file is on the other disk.
+    TaskSpillSpace other({directories_, "other"}, cancelled_);
+    const auto first = other.make();
+    auto second = other.make();
+    ASSERT_TRUE(second->name().starts_with("/two/")) << second->name();
+    ASSERT_TRUE(second->append(std::string(300'000, 'x')).ok());
+    const Status failed = run(1);
+    EXPECT_EQ(failed.code(), error.code());
+    EXPECT_THAT(failed.message(),
+                AllOf(HasSubstr("/one/operators/task-"), HasSubstr(error.message())));
+    for (int attempt = 0; attempt < 5; ++attempt) EXPECT_TRUE(run(3).ok());
+    ASSERT_TRUE(second->append(std::string(300'000, 'x')).ok());
+    second->end();
+    EXPECT_TRUE(second->next().ok());
+    files_.on_append = nullptr;
+  }
+}
+
+TEST_F(TaskSpillSpaceTest, ADiskThatCannotReadFailsWhoIsThere) {
+  TaskSpillSpace space({directories_, "task"}, cancelled_);
+  const auto file = space.make();
+  ASSERT_TRUE(file->append(std::string(600'000, 'x')).ok());
+  file->end();
+  disk_.run_ready();
+  files_.on_read = [](uint64_t, size_t) { return unavailable("input/output error"); };
+  EXPECT_EQ(file->next().status().code(), StatusCode::kUnavailable);
+  files_.on_read = nullptr;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(space.make()->name().starts_with("/two/"));
+}
+
+TEST_F(TaskSpillSpaceTest, OneThatWasFullIsUsedAgainOnceSomethingWasRemoved) {
+  TaskSpillSpace space({directories_, "task"}, cancelled_);
+  auto full = space.make();  // In /one.
+  auto kept = space.make();
+  ASSERT_TRUE(kept->append(std::string(600'000, 'x')).ok());
+  files_.on_append = [](const std::string& path, std::string_view) {
+    return path.starts_with("/one/") ? resource_exhausted(path + ": full") : Status();
+  };
+  Status status;
+  while (status.ok()) status = full->append(std::string(100'000, 'x'));
+  files_.on_append = nullptr;
+  full = nullptr;  // That it goes says nothing.
+  disk_.run_ready();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(space.make()->name().starts_with("/two/"));
+  kept = nullptr;
+  disk_.run_ready();
+  EXPECT_NE(space.make()->name().substr(0, 4), space.make()->name().substr(0, 4));
 }
 
 }  // namespace
