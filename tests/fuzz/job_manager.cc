@@ -1,5 +1,6 @@
 #include "jobmanager/job_manager.h"
 
+#include <algorithm>
 #include <map>
 
 #include "jobmanager/job_master_invariants.h"
@@ -140,7 +141,8 @@ std::string hello(char peer, const char* role) {
 
 std::string registration(char peer, const char* id) {
   return std::string(1, peer) + " register_task_manager { task_manager: " + id +
-         " name: \"tm\" host_id: \"h\" data_host: \"127.0.0.1\" data_port: 4000 slots: 2 }\n";
+         " name: \"tm\" host_id: \"h\" data_host: \"127.0.0.1\" data_port: 4000 slots: 2 number: 1 "
+         "}\n";
 }
 
 std::string state_of(char peer, const std::string& job, int vertex, int subtask, int state) {
@@ -149,10 +151,19 @@ std::string state_of(char peer, const std::string& job, int vertex, int subtask,
          " } state: " + std::to_string(state) + " }\n";
 }
 
-/// What the JobManager of an input calls the first job.
+/// What it made of the first edge, with its hash.
+std::string stored(char peer, const std::string& job, int subtask, int attempt, int hash) {
+  return std::string(1, peer) + " task_state_changed { attempt { job { " + job +
+         " } subtask: " + std::to_string(subtask) + " attempt: " + std::to_string(attempt) +
+         " } state: 5 stored { hash: " + std::to_string(hash) + " } }\n";
+}
+
+/// What the JobManager of an input calls the first job, whose tasks it has deployed.
 std::string first_job_id(const std::string& start) {
   Cluster cluster;
   run(start, cluster);
+  CHECK(std::any_of(cluster.said().begin(), cluster.said().end(),
+                    [](const proto::Envelope& envelope) { return envelope.has_deploy_tasks(); }));
   for (const proto::Envelope& envelope : cluster.said()) {
     if (envelope.has_submit_job_reply())
       return envelope.submit_job_reply().job().ShortDebugString();
@@ -160,9 +171,8 @@ std::string first_job_id(const std::string& start) {
   check_failed(__FILE__, __LINE__, "no job was submitted");
 }
 
-}  // namespace
-
-Seeds job_manager_seeds() {
+/// A client, a TaskManager and a job.
+std::string start_of(const JobGraph& graph) {
   proto::Envelope put;
   put.mutable_put_blob()->set_hash(content_hash(kModule));
   put.mutable_put_blob()->set_size(kModule.size());
@@ -175,10 +185,38 @@ Seeds job_manager_seeds() {
   BuildOptions build;
   build.parallelism = 2;
   to_proto(build, submit.mutable_submit_job()->mutable_build());
-  to_proto(two_vertices(), submit.mutable_submit_job()->mutable_graph());
-  const std::string start = hello('c', "CLIENT") + "c " + as_line(put) +
-                            hello('t', "TASK_MANAGER") + registration('t', "7") + "c " +
-                            as_line(submit);
+  to_proto(graph, submit.mutable_submit_job()->mutable_graph());
+  return hello('c', "CLIENT") + "c " + as_line(put) + hello('t', "TASK_MANAGER") +
+         registration('t', "7") + "c " + as_line(submit);
+}
+
+/// Of a batch job of two stages: what was made is lost before, while and after it is read.
+Seeds batch_seeds() {
+  JobGraph graph = two_vertices();
+  graph.mode = RuntimeMode::kBatch;
+  graph.edges[0].exchange = Exchange::kBlocking;
+  const std::string start = start_of(graph);
+  const std::string job = first_job_id(start);
+  const std::string made = start + stored('t', job, 0, 0, 7) + stored('t', job, 1, 0, 8) +
+                           state_of('t', job, 0, 0, 6) + state_of('t', job, 0, 1, 6);
+  const std::string reads = made + state_of('t', job, 1, 0, 4) + state_of('t', job, 1, 1, 4);
+  const std::string not_found = "t channels_lost { consumer { job { " + job +
+                                " } vertex: 1 } producer_end: 1 producer_task_manager: 7 "
+                                "cause { code: 2 message: 'm' } }\n";
+  const std::string other_place = hello('u', "TASK_MANAGER") + registration('u', "8");
+  return {
+      reads + state_of('t', job, 1, 0, 5) + state_of('t', job, 1, 1, 5) + "t commit_done { job { " +
+          job + " } commit_id: 1 }\n",
+      made + other_place + "t close\n+++\n" + stored('u', job, 0, 1, 7) + stored('u', job, 1, 1, 9),
+      reads + not_found + "+++\n" + stored('t', job, 0, 1, 70) + state_of('t', job, 0, 0, 6),
+      reads + state_of('t', job, 1, 0, 5) + state_of('t', job, 1, 0, 6) + not_found + "+++\n" +
+          other_place + "t close\n+++\n" + stored('u', job, 0, 1, 70)};
+}
+
+}  // namespace
+
+Seeds job_manager_seeds() {
+  const std::string start = start_of(two_vertices());
   const std::string job = first_job_id(start);
   std::string runs = start, ends = start, fails = start;
   for (const int vertex : {0, 1}) {
@@ -191,15 +229,19 @@ Seeds job_manager_seeds() {
   fails += state_of('t', job, 0, 0, 9);
   const std::string questions = "c list_jobs { }\nc get_cluster { }\nc get_job { job { " + job +
                                 " } }\nc get_blob { hash: \"" + content_hash(kModule) + "\" }\n";
-  return {start + questions,
-          runs + "+++\n" + "t heartbeat { sequence: 1 }\n" + questions + "c cancel_job { job { " +
-              job + " } }\n",
-          ends + "t commit_done { job { " + job + " } commit_id: 1 }\n" + questions,
-          fails + "+++++\n" + questions,
-          runs + "t channels_lost { consumer { job { " + job +
-              " } vertex: 1 } producer_end: 2 cause { code: 9 message: 'm' } }\n",
-          runs + "t unregister_task_manager { }\n" + "+++\n" + "t close\n" + questions,
-          hello('b', "BLOB_CLIENT") + "b get_blob { hash: \"0123\" }\nb close\n"};
+  Seeds seeds = batch_seeds();
+  const Seeds streaming = {
+      start + questions,
+      runs + "+++\n" + "t heartbeat { sequence: 1 }\n" + questions + "c cancel_job { job { " + job +
+          " } }\n",
+      ends + "t commit_done { job { " + job + " } commit_id: 1 }\n" + questions,
+      fails + "+++++\n" + questions,
+      runs + "t channels_lost { consumer { job { " + job +
+          " } vertex: 1 } producer_end: 2 cause { code: 9 message: 'm' } }\n",
+      runs + "t unregister_task_manager { }\n" + "+++\n" + "t close\n" + questions,
+      hello('b', "BLOB_CLIENT") + "b get_blob { hash: \"0123\" }\nb close\n"};
+  seeds.insert(seeds.end(), streaming.begin(), streaming.end());
+  return seeds;
 }
 
 }  // namespace freshet::fuzz
