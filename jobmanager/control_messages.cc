@@ -91,6 +91,14 @@ TaskGauges read(const proto::TaskGauges& from) {
   gauges.input_queue_length = from.input_queue_length();
   gauges.output_queue_length = from.output_queue_length();
   gauges.back_pressured = from.back_pressured();
+  gauges.local_bytes_in_per_second = finite(from.local_bytes_in_per_second());
+  gauges.remote_bytes_in_per_second = finite(from.remote_bytes_in_per_second());
+  gauges.local_buffers_in_per_second = finite(from.local_buffers_in_per_second());
+  gauges.remote_buffers_in_per_second = finite(from.remote_buffers_in_per_second());
+  gauges.hard_back_pressured_per_second = finite(from.hard_back_pressured_per_second());
+  gauges.exclusive_usage = finite(from.exclusive_usage());
+  gauges.input_queue_bytes = from.input_queue_bytes();
+  gauges.output_queue_bytes = from.output_queue_bytes();
   return gauges;
 }
 
@@ -105,6 +113,12 @@ ExecutionProgress read(const proto::TaskProgress& from) {
   progress.busy_ms = from.busy_ms();
   progress.idle_ms = from.idle_ms();
   progress.back_pressured_ms = from.back_pressured_ms();
+  progress.hard_back_pressured_ms = from.hard_back_pressured_ms();
+  progress.local_bytes_in = from.local_bytes_in();
+  progress.remote_bytes_in = from.remote_bytes_in();
+  progress.local_buffers_in = from.local_buffers_in();
+  progress.remote_buffers_in = from.remote_buffers_in();
+  progress.initialization_ms = from.initialization_ms();
   progress.gauges = read(from.gauges());
   return progress;
 }

@@ -48,7 +48,9 @@ class alignas(64) GateChannel {
     uint64_t bytes = 0;
     // Of all channels, for those who look on from other threads.
     SharedCount waiting_buffers;
-    SharedCount waiting_bytes;  // Of receive blocks.
+    SharedCount waiting_bytes;    // Of receive blocks.
+    SharedCount waiting_payload;  // Bytes.
+    InputGate::Received received;
   };
 
   /// `source` says from which of the gate's sources it comes; `start` where it begins.
@@ -62,8 +64,7 @@ class alignas(64) GateChannel {
         verified_hash_(start.hash) {}
 
   void push(Buffer buffer) {
-    shared_.waiting_buffers.add(1);
-    if (!source_->local) shared_.waiting_bytes.add(buffer.charge());
+    note_come(buffer);
     queue_.push(std::move(buffer));
   }
 
@@ -114,8 +115,22 @@ class alignas(64) GateChannel {
   bool check_hash();
   bool finish_buffer();
   void drop_current();
+  void note_come(const Buffer& buffer) {
+    InputGate::Received& received = shared_.received;
+    if (source_->local) {
+      ++received.local_buffers;
+      received.local_bytes += buffer.size;
+    } else {
+      ++received.remote_buffers;
+      received.remote_bytes += buffer.size;
+      shared_.waiting_bytes.add(buffer.charge());
+    }
+    shared_.waiting_buffers.add(1);
+    shared_.waiting_payload.add(buffer.size);
+  }
   void note_gone(const Buffer& buffer) {
     shared_.waiting_buffers.subtract(1);
+    shared_.waiting_payload.subtract(buffer.size);
     if (!source_->local) shared_.waiting_bytes.subtract(buffer.charge());
   }
   Element take_event();

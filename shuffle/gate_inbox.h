@@ -146,6 +146,7 @@ class GateInbox {
   /// On any thread: what the task has not taken, and how much of what floats is lent.
   struct Load {
     uint64_t buffers = 0;
+    uint64_t payload_bytes = 0;
     uint64_t receive_bytes = 0;
     uint64_t floating_lent_bytes = 0;
   };

@@ -7,7 +7,10 @@ GateInbox::Load GateInbox::load() const {
   Load load;
   MutexLock lock(mutex_);
   load.buffers = arrivals_.buffers.size();
-  for (const Arrived& arrived : arrivals_.buffers) load.receive_bytes += arrived.buffer.charge();
+  for (const Arrived& arrived : arrivals_.buffers) {
+    load.payload_bytes += arrived.buffer.size;
+    load.receive_bytes += arrived.buffer.charge();
+  }
   load.floating_lent_bytes = options_.floating_bytes - floating_.free_bytes();
   return load;
 }

@@ -113,12 +113,23 @@ class InputGate {
   virtual uint64_t records_read() const = 0;
   virtual uint64_t bytes_read() const = 0;
 
+  /// What came for the task so far, in this process or from others, events too.
+  struct Received {
+    uint64_t local_buffers = 0;
+    uint64_t local_bytes = 0;
+    uint64_t remote_buffers = 0;
+    uint64_t remote_bytes = 0;
+  };
+  virtual Received received() const { return {}; }
+
   /// What waits for the task now. Buffers of this process wait at their producer until the task
   /// takes all that it finds there.
   struct Load {
     uint64_t buffers = 0;
-    double pool_usage = 0;      // The part of its receive blocks that holds something.
-    double floating_usage = 0;  // The part of the floating ones that is lent to a channel.
+    double pool_usage = 0;       // The part of its receive blocks that holds something.
+    double floating_usage = 0;   // The part of the floating ones that is lent to a channel.
+    uint64_t bytes = 0;          // Of the payloads of `buffers`.
+    double exclusive_usage = 0;  // What holds something beyond what is lent, of those not floating.
   };
   /// On any thread.
   virtual Load load() const { return {}; }

@@ -114,6 +114,7 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
 }
 
 void PartitionQueues::add(Channel* channel, Buffer buffer) {
+  waiting_bytes_ += buffer.size;
   // What waits grows: whoever is too slow for the flushes gets fewer and larger buffers.
   const bool grows = !channel->buffers.empty() && channel->is_uncut() &&
                      channel->buffers.back().goes_on_in(buffer);
@@ -126,12 +127,14 @@ void PartitionQueues::add(Channel* channel, Buffer buffer) {
 }
 
 void PartitionQueues::put_first(Channel* channel, Buffer buffer) {
+  waiting_bytes_ += buffer.size;
   channel->buffers.push_front(std::move(buffer));
   ++waiting_;
 }
 
 Buffer PartitionQueues::pop_first(Channel* channel) {
   --waiting_;
+  waiting_bytes_ -= channel->buffers.front().size;
   return channel->buffers.pop();
 }
 
@@ -202,6 +205,7 @@ uint32_t PartitionQueues::fitting_charge(const Channel& channel, uint64_t credit
 
 Buffer PartitionQueues::take_piece(Channel* channel, uint32_t charge) {
   Buffer piece = split_off(charge, options_.fixed_record_size, &channel->buffers.front());
+  waiting_bytes_ -= piece.size;
   if (channel->past) channel->past->whole = Buffer();  // Nobody goes back behind the piece.
   channel->position = piece.first_element + piece.elements_started;
   channel->hash = 0;
@@ -439,6 +443,7 @@ std::vector<uint32_t> PartitionQueues::existing() const {
 void PartitionQueues::clear(std::vector<Buffer>* dropped) {
   MutexLock lock(mutex_);
   waiting_ = 0;
+  waiting_bytes_ = 0;
   channels_.for_each([&](uint32_t, Channel& channel) {
     channel.reader = nullptr;
     std::ranges::move(channel.buffers.take_all(), std::back_inserter(*dropped));

@@ -152,6 +152,10 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
     MutexLock lock(mutex_);
     return waiting_;
   }
+  uint64_t bytes_waiting() const {
+    MutexLock lock(mutex_);
+    return waiting_bytes_;
+  }
 
   /// take() comes soon.
   [[gnu::always_inline]] void prefetch() const {
@@ -237,7 +241,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   SparseArray<Channel> channels_ GUARDED_BY(mutex_);
   std::vector<Channel*> drained_ GUARDED_BY(mutex_);  // Those that were awaited.
   uint64_t retained_bytes_ GUARDED_BY(mutex_) = 0;
-  uint64_t waiting_ GUARDED_BY(mutex_) = 0;  // Buffers in all channels.
+  uint64_t waiting_ GUARDED_BY(mutex_) = 0;        // Buffers in all channels.
+  uint64_t waiting_bytes_ GUARDED_BY(mutex_) = 0;  // Of them.
   bool ended_ GUARDED_BY(mutex_) = false;
   // Of a view:
   std::unique_ptr<BufferSource> source_ GUARDED_BY(mutex_);

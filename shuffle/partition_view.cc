@@ -33,7 +33,10 @@ std::shared_ptr<PartitionQueues> PartitionQueues::view(
     MutexLock lock(view->mutex_);
     view->ended_ = !source;
     view->waiting_ = at_hand.size();
-    for (Buffer& buffer : at_hand) channel->buffers.push(std::move(buffer));
+    for (Buffer& buffer : at_hand) {
+      view->waiting_bytes_ += buffer.size;
+      channel->buffers.push(std::move(buffer));
+    }
     view->source_ = std::move(source);
   }
   view->stored_ = std::move(stored);
@@ -54,6 +57,7 @@ void PartitionQueues::refill(Channel* channel) {
     return;
   }
   if (*next) {
+    waiting_bytes_ += (*next)->size;
     channel->buffers.push(*std::move(*next));
     ++waiting_;
   } else {

@@ -268,6 +268,7 @@ void GateReader::drop_all() {
   shared_.kept_blocks.clear();
   shared_.waiting_buffers.clear();
   shared_.waiting_bytes.clear();
+  shared_.waiting_payload.clear();
   credits_.clear();
 }
 
@@ -424,8 +425,13 @@ InputGate::Load PipelinedGate::load() const {
   const ReceiveMemory& receive = context_.receive;
   Load load;
   load.buffers = inbox.buffers + reader_->waiting_buffers();
-  load.pool_usage = part(inbox.receive_bytes + reader_->waiting_bytes(), receive.reserved_bytes);
+  load.bytes = inbox.payload_bytes + reader_->waiting_payload();
+  const uint64_t used = inbox.receive_bytes + reader_->waiting_bytes();
+  load.pool_usage = part(used, receive.reserved_bytes);
   load.floating_usage = part(inbox.floating_lent_bytes, receive.floating_bytes);
+  // Who is lent something has used up its own; that comes back first.
+  const uint64_t own = receive.reserved_bytes - receive.floating_bytes;
+  load.exclusive_usage = part(std::min(used - std::min(used, inbox.floating_lent_bytes), own), own);
   return load;
 }
 

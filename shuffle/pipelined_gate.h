@@ -48,9 +48,11 @@ class GateReader {
   void move_to(const std::shared_ptr<const GateInbox::Source>& source);
   uint64_t records() const { return shared_.records; }
   uint64_t bytes() const { return shared_.bytes; }
+  const InputGate::Received& received() const { return shared_.received; }
   /// On any thread.
   uint64_t waiting_buffers() const { return shared_.waiting_buffers.get(); }
   uint64_t waiting_bytes() const { return shared_.waiting_bytes.get(); }
+  uint64_t waiting_payload() const { return shared_.waiting_payload.get(); }
   void drop_all();
 
  private:
@@ -157,6 +159,7 @@ class PipelinedGate final : public InputGate {
   std::vector<ChannelPosition> positions() const override { return reader_->positions(); }
   uint64_t records_read() const override { return reader_->records(); }
   uint64_t bytes_read() const override { return reader_->bytes(); }
+  Received received() const override { return reader_->received(); }
   Load load() const override;
   Status reattach(const Move& move) override;
   void release() override;

@@ -61,6 +61,7 @@ class PipelinedPartition final : public ResultPartition {
                        : static_cast<double>(account_->held_bytes()) / static_cast<double>(budget);
   }
   uint64_t buffers_waiting() const override { return queues_->buffers_waiting(); }
+  uint64_t bytes_waiting() const override { return queues_->bytes_waiting(); }
   void release() override;
 
   /// What it holds of which budget.

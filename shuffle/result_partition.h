@@ -148,6 +148,7 @@ class ResultPartition : public RecordOutput {
   virtual double pool_usage() const { return 0; }
   /// On any thread: handed over and not taken by consumers.
   virtual uint64_t buffers_waiting() const { return 0; }
+  virtual uint64_t bytes_waiting() const { return 0; }
 
   /// Drops what was not taken and detaches all consumers. Before destruction; once; any thread
   /// while no other function runs.

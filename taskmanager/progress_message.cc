@@ -16,6 +16,12 @@ void to_proto(const AttemptId& attempt, const TaskNumbers& numbers, proto::TaskP
   to->set_busy_ms(numbers.busy_ms);
   to->set_idle_ms(numbers.idle_ms);
   to->set_back_pressured_ms(numbers.back_pressured_ms);
+  to->set_hard_back_pressured_ms(numbers.hard_back_pressured_ms);
+  to->set_local_bytes_in(numbers.local_bytes_in);
+  to->set_remote_bytes_in(numbers.remote_bytes_in);
+  to->set_local_buffers_in(numbers.local_buffers_in);
+  to->set_remote_buffers_in(numbers.remote_buffers_in);
+  to->set_initialization_ms(numbers.initialization_ms);
 }
 
 void to_proto(const TaskGauges& gauges, proto::TaskGauges* to) {
@@ -34,6 +40,14 @@ void to_proto(const TaskGauges& gauges, proto::TaskGauges* to) {
   to->set_input_queue_length(gauges.input_queue_length);
   to->set_output_queue_length(gauges.output_queue_length);
   to->set_back_pressured(gauges.back_pressured);
+  to->set_local_bytes_in_per_second(gauges.local_bytes_in_per_second);
+  to->set_remote_bytes_in_per_second(gauges.remote_bytes_in_per_second);
+  to->set_local_buffers_in_per_second(gauges.local_buffers_in_per_second);
+  to->set_remote_buffers_in_per_second(gauges.remote_buffers_in_per_second);
+  to->set_hard_back_pressured_per_second(gauges.hard_back_pressured_per_second);
+  to->set_exclusive_usage(gauges.exclusive_usage);
+  to->set_input_queue_bytes(gauges.input_queue_bytes);
+  to->set_output_queue_bytes(gauges.output_queue_bytes);
 }
 
 void to_proto(const TaskManagerNumbers& numbers, proto::TaskManagerStatus* to) {

@@ -33,6 +33,12 @@ TaskNumbers numbers_of(const TaskProgress& progress) {
   numbers.busy_ms = millis(progress.busy);
   numbers.idle_ms = millis(progress.idle);
   numbers.back_pressured_ms = millis(progress.back_pressured);
+  numbers.hard_back_pressured_ms = millis(progress.hard_back_pressured);
+  numbers.local_bytes_in = progress.local_bytes_in;
+  numbers.remote_bytes_in = progress.remote_bytes_in;
+  numbers.local_buffers_in = progress.local_buffers_in;
+  numbers.remote_buffers_in = progress.remote_buffers_in;
+  numbers.initialization_ms = millis(progress.initialization);
   return numbers;
 }
 
@@ -60,26 +66,39 @@ TaskNumbers TaskMetrics::numbers_now(TimePoint now) {
   if (task_ == nullptr) return {};
   TaskNumbers numbers = numbers_of(task_->progress());
   TaskGauges& gauges = numbers.gauges;
-  const auto rates =
-      rates_.read(now, {numbers.records_in, numbers.records_out, numbers.bytes_in,
-                        numbers.bytes_out, numbers.buffers_out, numbers.source_records});
-  float* const fields[] = {&gauges.records_in_per_second,  &gauges.records_out_per_second,
-                           &gauges.bytes_in_per_second,    &gauges.bytes_out_per_second,
-                           &gauges.buffers_out_per_second, &gauges.source_records_per_second};
-  for (size_t i = 0; i < rates.size(); i++) *fields[i] = static_cast<float>(rates[i]);
+  add_rates(now, &numbers);
   add_times(now, &numbers);
   const TaskLoad load = task_->load();
   gauges.in_pool_usage = static_cast<float>(load.in_pool_usage);
   gauges.floating_usage = static_cast<float>(load.floating_usage);
+  gauges.exclusive_usage = static_cast<float>(load.exclusive_usage);
   gauges.out_pool_usage = static_cast<float>(load.out_pool_usage);
   gauges.input_queue_length = static_cast<uint32_t>(load.input_queue_length);
   gauges.output_queue_length = static_cast<uint32_t>(load.output_queue_length);
+  gauges.input_queue_bytes = load.input_queue_bytes;
+  gauges.output_queue_bytes = load.output_queue_bytes;
   gauges.back_pressured = load.back_pressured;
   return numbers;
 }
 
+void TaskMetrics::add_rates(TimePoint now, TaskNumbers* numbers) {
+  TaskGauges& gauges = numbers->gauges;
+  const auto rates = rates_.read(
+      now, {numbers->records_in, numbers->records_out, numbers->bytes_in, numbers->bytes_out,
+            numbers->buffers_out, numbers->source_records, numbers->local_bytes_in,
+            numbers->remote_bytes_in, numbers->local_buffers_in, numbers->remote_buffers_in});
+  float* const fields[] = {
+      &gauges.records_in_per_second,       &gauges.records_out_per_second,
+      &gauges.bytes_in_per_second,         &gauges.bytes_out_per_second,
+      &gauges.buffers_out_per_second,      &gauges.source_records_per_second,
+      &gauges.local_bytes_in_per_second,   &gauges.remote_bytes_in_per_second,
+      &gauges.local_buffers_in_per_second, &gauges.remote_buffers_in_per_second};
+  for (size_t i = 0; i < rates.size(); i++) *fields[i] = static_cast<float>(rates[i]);
+}
+
 void TaskMetrics::add_times(TimePoint now, TaskNumbers* numbers) {
-  const Times times{now, numbers->busy_ms, numbers->idle_ms, numbers->back_pressured_ms};
+  const Times times{now, numbers->busy_ms, numbers->idle_ms, numbers->back_pressured_ms,
+                    numbers->hard_back_pressured_ms};
   const Times earlier = earlier_;
   const double seconds = std::chrono::duration<double>(now - earlier.at).count();
   const auto share = [&](uint64_t Times::*field) -> float {
@@ -90,6 +109,7 @@ void TaskMetrics::add_times(TimePoint now, TaskNumbers* numbers) {
   numbers->gauges.busy_per_second = share(&Times::busy_ms);
   numbers->gauges.idle_per_second = share(&Times::idle_ms);
   numbers->gauges.back_pressured_per_second = share(&Times::back_pressured_ms);
+  numbers->gauges.hard_back_pressured_per_second = share(&Times::hard_back_pressured_ms);
   if (now - last_.at >= kTimesApart) earlier_ = std::exchange(last_, times);
 }
 

@@ -38,9 +38,11 @@ class TaskMetrics final : public MetricSource {
     uint64_t busy_ms = 0;
     uint64_t idle_ms = 0;
     uint64_t back_pressured_ms = 0;
+    uint64_t hard_back_pressured_ms = 0;
   };
 
   TaskNumbers numbers_now(TimePoint now) REQUIRES(mutex_);
+  void add_rates(TimePoint now, TaskNumbers* numbers) REQUIRES(mutex_);
   void add_times(TimePoint now, TaskNumbers* numbers) REQUIRES(mutex_);
   void read_operators(const TaskNumbers&, std::vector<MetricGroupReading>* groups) const;
 
@@ -48,7 +50,7 @@ class TaskMetrics final : public MetricSource {
   std::vector<ChainedOperator> operators_;  // The head, and sources.
   Mutex mutex_;
   const StreamTask* task_ GUARDED_BY(mutex_);  // Null once it is released.
-  RateWindow<6> rates_ GUARDED_BY(mutex_);
+  RateWindow<10> rates_ GUARDED_BY(mutex_);
   // The last two looks at the times that were a second apart.
   Times earlier_ GUARDED_BY(mutex_);
   Times last_ GUARDED_BY(mutex_);

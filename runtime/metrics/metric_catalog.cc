@@ -1,5 +1,6 @@
 #include "runtime/metrics/metric_catalog.h"
 
+#include <algorithm>
 #include <array>
 
 namespace freshet {
@@ -17,6 +18,7 @@ constexpr double kPercent = 100;
 double number(uint64_t value) { return static_cast<double>(value); }
 double number(int64_t value) { return static_cast<double>(value); }
 double number(double value) { return value; }
+double number(float value) { return value; }
 
 /// The value of one member.
 template <auto kMember>
@@ -156,6 +158,16 @@ constexpr std::array kTask = {
     CatalogEntry<Task>{{"backPressuredTimeMsPerSecond", kGauge, "ms/s",
                         "time without space in an output, of the last seconds"},
                        gauge<&Gauges::back_pressured_per_second>},
+    CatalogEntry<Task>{{"softBackPressuredTimeMsPerSecond", kGauge, "ms/s",
+                        "of that, between elements: it does not take the next one"},
+                       [](const Task& task) {
+                         return std::max(0.0,
+                                         number(task.gauges.back_pressured_per_second) -
+                                             number(task.gauges.hard_back_pressured_per_second));
+                       }},
+    CatalogEntry<Task>{{"hardBackPressuredTimeMsPerSecond", kGauge, "ms/s",
+                        "of that, in the middle of an element: its output waits for a disk"},
+                       gauge<&Gauges::hard_back_pressured_per_second>},
     CatalogEntry<Task>{{"accumulateBusyTimeMs", kCounter, "ms", "time with work to do"},
                        of<&Task::busy_ms>},
     CatalogEntry<Task>{{"accumulateIdleTimeMs", kCounter, "ms", "time without input"},
@@ -171,9 +183,17 @@ constexpr std::array kTask = {
          "that wait for the task; those of its own process from the time that it takes them"},
         gauge<&Gauges::input_queue_length>},
     CatalogEntry<Task>{
+        {"Shuffle.Netty.Input.Buffers.inputQueueSize", kGauge, "bytes", "of these buffers"},
+        gauge<&Gauges::input_queue_bytes>},
+    CatalogEntry<Task>{
         {"Shuffle.Netty.Input.Buffers.inPoolUsage", kGauge, "",
          "part of the receive memory that is in use, 0 to 1; of several inputs the largest"},
         gauge<&Gauges::in_pool_usage>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.Buffers.inputExclusiveBuffersUsage", kGauge, "",
+                        "part of the receive memory of single channels that is in use, 0 to 1: "
+                        "what is in use beyond "
+                        "what is lent"},
+                       gauge<&Gauges::exclusive_usage>},
     CatalogEntry<Task>{{"Shuffle.Netty.Input.Buffers.inputFloatingBuffersUsage", kGauge, "",
                         "part of the receive memory for channels with more that is lent, 0 to 1"},
                        gauge<&Gauges::floating_usage>},
@@ -181,10 +201,40 @@ constexpr std::array kTask = {
                         "handed over and not taken by consumers"},
                        gauge<&Gauges::output_queue_length>},
     CatalogEntry<Task>{
+        {"Shuffle.Netty.Output.Buffers.outputQueueSize", kGauge, "bytes", "of these buffers"},
+        gauge<&Gauges::output_queue_bytes>},
+    CatalogEntry<Task>{
         {"Shuffle.Netty.Output.Buffers.outPoolUsage", kGauge, "",
          "part of its share of memory that an output holds, above 1 with overdraft; of several "
          "outputs the largest"},
         gauge<&Gauges::out_pool_usage>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBytesInLocal", kCounter, "bytes",
+                        "of buffers that came from producers in the same process"},
+                       of<&Task::local_bytes_in>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBytesInLocalPerSecond", kMeter, "bytes/s",
+                        "the same in a second, of the last minute"},
+                       gauge<&Gauges::local_bytes_in_per_second>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBytesInRemote", kCounter, "bytes",
+                        "of buffers that came from producers in other processes"},
+                       of<&Task::remote_bytes_in>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBytesInRemotePerSecond", kMeter, "bytes/s",
+                        "the same in a second, of the last minute"},
+                       gauge<&Gauges::remote_bytes_in_per_second>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBuffersInLocal", kCounter, "buffers",
+                        "that came from producers in the same process"},
+                       of<&Task::local_buffers_in>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBuffersInLocalPerSecond", kMeter, "buffers/s",
+                        "the same in a second, of the last minute"},
+                       gauge<&Gauges::local_buffers_in_per_second>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBuffersInRemote", kCounter, "buffers",
+                        "that came from producers in other processes"},
+                       of<&Task::remote_buffers_in>},
+    CatalogEntry<Task>{{"Shuffle.Netty.Input.numBuffersInRemotePerSecond", kMeter, "buffers/s",
+                        "the same in a second, of the last minute"},
+                       gauge<&Gauges::remote_buffers_in_per_second>},
+    CatalogEntry<Task>{{"initializationTime", kGauge, "ms",
+                        "from INITIALIZING to RUNNING: operators were opened; 0 before that"},
+                       of<&Task::initialization_ms>},
 };
 
 constexpr std::array kSource = {

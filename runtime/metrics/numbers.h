@@ -16,16 +16,24 @@ struct TaskGauges {
   float bytes_out_per_second = 0;
   float buffers_out_per_second = 0;
   float source_records_per_second = 0;
+  float local_bytes_in_per_second = 0;
+  float remote_bytes_in_per_second = 0;
+  float local_buffers_in_per_second = 0;
+  float remote_buffers_in_per_second = 0;
   // Over the last seconds, in milliseconds per second.
   float busy_per_second = 0;
   float idle_per_second = 0;
   float back_pressured_per_second = 0;
+  float hard_back_pressured_per_second = 0;
   // Now.
   float in_pool_usage = 0;
   float floating_usage = 0;
+  float exclusive_usage = 0;
   float out_pool_usage = 0;
   uint32_t input_queue_length = 0;
   uint32_t output_queue_length = 0;
+  uint64_t input_queue_bytes = 0;
+  uint64_t output_queue_bytes = 0;
   bool back_pressured = false;
 };
 
@@ -40,7 +48,14 @@ struct TaskNumbers {
   uint64_t busy_ms = 0;
   uint64_t idle_ms = 0;
   uint64_t back_pressured_ms = 0;
+  uint64_t hard_back_pressured_ms = 0;  // Of that, in the middle of an element.
   uint64_t buffers_out = 0;
+  // Buffers and their bytes, from producers of the same process and of others.
+  uint64_t local_bytes_in = 0;
+  uint64_t remote_bytes_in = 0;
+  uint64_t local_buffers_in = 0;
+  uint64_t remote_buffers_in = 0;
+  uint64_t initialization_ms = 0;  // From INITIALIZING to RUNNING; 0 before that.
   TaskGauges gauges = {};
 };
 

@@ -176,6 +176,7 @@ bool StreamTask::take_mail() {
 }
 
 void StreamTask::initialize() {
+  const TimePoint begin = environment_.clock.now();
   move_to(TaskState::kInitializing);
   decisions_->tick();
   if (Status status = open_inputs_and_outputs(); !status.ok()) {
@@ -184,6 +185,9 @@ void StreamTask::initialize() {
   }
   if (fail_by_status()) return;
   poll_due_ = chain_->source() != nullptr;
+  const Duration took = environment_.clock.now() - begin;
+  counters_[kInitializationNanos].store(static_cast<uint64_t>(took.count()),
+                                        std::memory_order_relaxed);
   move_to(TaskState::kRunning);
   if (poll_due_ == false && gates_open_ == 0) end_processing();
   end_step_outside();

@@ -106,6 +106,11 @@ class StreamTask final : public RunnableTask {
     kBytesOut,
     kBuffersOut,
     kSourceRecords,
+    kLocalBuffersIn,
+    kLocalBytesIn,
+    kRemoteBuffersIn,
+    kRemoteBytesIn,
+    kInitializationNanos,
     kCounters
   };
   enum class Phase : uint8_t { kProcess, kFinish, kDrain };  // Of kRunning.

@@ -9,21 +9,34 @@ namespace freshet {
 void StreamTask::count_elements() {
   if (released_) return;
   uint64_t records_in = 0, records_out = 0, bytes_in = 0, bytes_out = 0, buffers_out = 0;
+  InputGate::Received received;
   for (const Input& input : inputs_) {
     records_in += input.gate->records_read();
     bytes_in += input.gate->bytes_read();
+    const InputGate::Received more = input.gate->received();
+    received.local_buffers += more.local_buffers;
+    received.local_bytes += more.local_bytes;
+    received.remote_buffers += more.remote_buffers;
+    received.remote_bytes += more.remote_bytes;
   }
   for (const Output& output : outputs_) {
     records_out += output.partition->records_written();
     bytes_out += output.partition->bytes_written();
     buffers_out += output.partition->buffers_written();
   }
-  counters_[kRecordsIn].store(records_in, std::memory_order_relaxed);
-  counters_[kBytesIn].store(bytes_in, std::memory_order_relaxed);
-  counters_[kRecordsOut].store(records_out, std::memory_order_relaxed);
-  counters_[kBytesOut].store(bytes_out, std::memory_order_relaxed);
-  counters_[kBuffersOut].store(buffers_out, std::memory_order_relaxed);
-  if (chain_) counters_[kSourceRecords].store(chain_->source_records(), std::memory_order_relaxed);
+  const auto write = [this](Counter counter, uint64_t value) {
+    counters_[counter].store(value, std::memory_order_relaxed);
+  };
+  write(kRecordsIn, records_in);
+  write(kBytesIn, bytes_in);
+  write(kRecordsOut, records_out);
+  write(kBytesOut, bytes_out);
+  write(kBuffersOut, buffers_out);
+  write(kLocalBuffersIn, received.local_buffers);
+  write(kLocalBytesIn, received.local_bytes);
+  write(kRemoteBuffersIn, received.remote_buffers);
+  write(kRemoteBytesIn, received.remote_bytes);
+  if (chain_) write(kSourceRecords, chain_->source_records());
 }
 
 TaskProgress StreamTask::progress() const {
@@ -37,10 +50,16 @@ TaskProgress StreamTask::progress() const {
   progress.bytes_out = read(kBytesOut);
   progress.buffers_out = read(kBuffersOut);
   progress.source_records = read(kSourceRecords);
+  progress.local_buffers_in = read(kLocalBuffersIn);
+  progress.local_bytes_in = read(kLocalBytesIn);
+  progress.remote_buffers_in = read(kRemoteBuffersIn);
+  progress.remote_bytes_in = read(kRemoteBytesIn);
+  progress.initialization = Duration(read(kInitializationNanos));
   const TaskTimes::Times times = times_.read(environment_.clock.now());
   progress.busy = times.busy;
   progress.idle = times.idle;
   progress.back_pressured = times.back_pressured;
+  progress.hard_back_pressured = times.hard_back_pressured;
   return progress;
 }
 
@@ -54,11 +73,14 @@ TaskLoad StreamTask::load() const {
   for (const Input& input : inputs_) {
     const InputGate::Load gate = input.gate->load();
     load.input_queue_length += gate.buffers;
+    load.input_queue_bytes += gate.bytes;
+    load.exclusive_usage = std::max(load.exclusive_usage, gate.exclusive_usage);
     load.in_pool_usage = std::max(load.in_pool_usage, gate.pool_usage);
     load.floating_usage = std::max(load.floating_usage, gate.floating_usage);
   }
   for (const Output& output : outputs_) {
     load.output_queue_length += output.partition->buffers_waiting();
+    load.output_queue_bytes += output.partition->bytes_waiting();
     load.out_pool_usage = std::max(load.out_pool_usage, output.partition->pool_usage());
   }
   load.back_pressured =

@@ -23,15 +23,25 @@ struct TaskProgress {
   // Together the time since the begin of the first step.
   Duration busy{};  // In a step, or with more to do and no worker free.
   Duration idle{};
-  Duration back_pressured{};  // Something to do, but no space in an output.
+  Duration back_pressured{};       // Something to do, but no space in an output.
+  Duration hard_back_pressured{};  // Of that, in the middle of an element.
+  Duration initialization{};       // From kInitializing to kRunning.
+  // Buffers and their bytes, from producers of this process and of others.
+  uint64_t local_buffers_in = 0;
+  uint64_t local_bytes_in = 0;
+  uint64_t remote_buffers_in = 0;
+  uint64_t remote_bytes_in = 0;
 };
 
 /// How full a task's buffers are now. Of several gates or partitions the fullest.
 struct TaskLoad {
   uint64_t input_queue_length = 0;   // Buffers.
   uint64_t output_queue_length = 0;  // Buffers.
+  uint64_t input_queue_bytes = 0;
+  uint64_t output_queue_bytes = 0;
   double in_pool_usage = 0;
-  double floating_usage = 0;  // Of the receive blocks that are not of one channel.
+  double floating_usage = 0;   // Of the receive blocks that are not of one channel.
+  double exclusive_usage = 0;  // Of those that are.
   double out_pool_usage = 0;
   bool back_pressured = false;
 };

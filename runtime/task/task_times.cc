@@ -21,12 +21,15 @@ void TaskTimes::end_step(TimePoint now, Kind kind, Duration waited, Kind next) {
   change(now, next, kind, now - since - waited, waited);
 }
 
-void TaskTimes::change(TimePoint since, Kind kind, Kind ended, Duration time,
-                       Duration back_pressured) {
+void TaskTimes::change(TimePoint since, Kind kind, Kind ended, Duration time, Duration waited) {
   const uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_release);
   add(ended, time);
-  add(Kind::kBackPressured, back_pressured);
+  add(Kind::kBackPressured, waited);
+  if (waited != Duration{}) {
+    const int64_t before = waited_nanos_.load(std::memory_order_relaxed);
+    waited_nanos_.store(before + waited.count(), std::memory_order_release);
+  }
   since_.store(since.time_since_epoch().count(), std::memory_order_release);
   kind_.store(kind, std::memory_order_release);
   version_.store(version + 2, std::memory_order_release);
@@ -51,11 +54,12 @@ bool TaskTimes::try_read(TimePoint now, Times* times) const {
   std::array<Duration, 3> read{};
   for (size_t i = 0; i < read.size(); i++)
     read[i] = Duration(nanos_[i].load(std::memory_order_acquire));
+  const Duration waited(waited_nanos_.load(std::memory_order_acquire));
   const TimePoint since{Duration(since_.load(std::memory_order_acquire))};
   const Kind kind = kind_.load(std::memory_order_acquire);
   const bool exact = version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
   if (kind != Kind::kNone && now > since) read[static_cast<size_t>(kind)] += now - since;
-  *times = {read[0], read[1], read[2], kind};
+  *times = {read[0], read[1], read[2], waited, kind};
   return exact;
 }
 

@@ -18,12 +18,14 @@ class TaskTimes {
     Duration busy{};
     Duration idle{};
     Duration back_pressured{};
+    Duration hard_back_pressured{};  // Of that, the waiting within steps.
     Kind now = Kind::kNone;
   };
 
   /// The step is busy as long as nobody says something else.
   void begin_step(TimePoint now);
-  /// Of the step `kind`, but for what it waited for a disk. What follows it is `next`; kNone:
+  /// Of the step `kind`, but for what it waited for a disk, which is hard back pressure: its thread
+  /// is held in the middle of an element. What follows it is `next`; kNone:
   /// nothing.
   void end_step(TimePoint now, Kind kind, Duration waited, Kind next);
 
@@ -43,8 +45,7 @@ class TaskTimes {
  private:
   // A reader looks again when the version was odd, or has changed meanwhile. All stores release and
   // all loads acquire, so whoever sees a new value sees the odd version before it.
-  void change(TimePoint since, Kind kind, Kind ended = Kind::kNone, Duration time = {},
-              Duration back_pressured = {});
+  void change(TimePoint since, Kind kind, Kind ended, Duration time, Duration waited = {});
   void add(Kind kind, Duration time);
 
   static constexpr int64_t kNoStep = INT64_MIN;
@@ -54,6 +55,7 @@ class TaskTimes {
   std::atomic<int64_t> since_{0};
   std::atomic<Kind> kind_{Kind::kNone};
   std::array<std::atomic<int64_t>, 3> nanos_{};  // Of what is over, by Kind.
+  std::atomic<int64_t> waited_nanos_{0};         // Within steps.
 };
 
 }  // namespace freshet

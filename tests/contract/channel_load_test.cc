@@ -26,8 +26,12 @@ TEST_P(ChannelLoadTest, ShowsWhatWaitsOnEitherSide) {
     return !rig_.remote() || (load.buffers > 10 && load.floating_usage > 0);
   }));
   EXPECT_GT(partition->buffers_waiting(), 0u);
+  EXPECT_GE(partition->bytes_waiting(), partition->buffers_waiting());
+  EXPECT_LT(partition->bytes_waiting(), 400u * 20'100);
+  EXPECT_EQ(gate->load().bytes > 0, rig_.remote());
   EXPECT_EQ(gate->load().pool_usage > 0, rig_.remote());
   EXPECT_LE(gate->load().pool_usage, 1);
+  EXPECT_LE(gate->load().exclusive_usage, 1);
 
   // What the task has is still there until it is done with it.
   ASSERT_TRUE(rig_.wait_until([&] { return gate->next_ready().has_value(); }));
@@ -42,7 +46,17 @@ TEST_P(ChannelLoadTest, ShowsWhatWaitsOnEitherSide) {
   }));
   EXPECT_EQ(received.size(), 399u);
   EXPECT_EQ(partition->buffers_waiting(), 0u);
+  EXPECT_EQ(partition->bytes_waiting(), 0u);
   EXPECT_EQ(gate->load().buffers, 0u);
+  EXPECT_EQ(gate->load().bytes, 0u);
+  EXPECT_EQ(gate->load().exclusive_usage, 0);
+  const InputGate::Received came = gate->received();
+  const uint64_t buffers = rig_.remote() ? came.remote_buffers : came.local_buffers;
+  const uint64_t bytes = rig_.remote() ? came.remote_bytes : came.local_bytes;
+  EXPECT_GE(buffers, partition->buffers_written());  // Some may be split on their way.
+  EXPECT_GT(bytes, 400u * 20'000);
+  EXPECT_LT(bytes, 400u * 20'100);
+  EXPECT_EQ(came.local_buffers + came.remote_buffers, buffers);
   EXPECT_EQ(gate->load().pool_usage, 0);
   gate->release();
   partition->release();
@@ -58,8 +72,10 @@ TEST_P(ChannelLoadTest, IsNothingOnceItIsReleased) {
   gate->release();
   partition->release();
   EXPECT_EQ(gate->load().buffers, 0u);
+  EXPECT_EQ(gate->load().bytes, 0u);
   EXPECT_EQ(gate->load().pool_usage, 0);
   EXPECT_EQ(partition->buffers_waiting(), 0u);
+  EXPECT_EQ(partition->bytes_waiting(), 0u);
   EXPECT_EQ(rig_.producing().wanted_bytes(), 0u);
 }
 

@@ -73,6 +73,12 @@ TEST_F(MetricsTest, RiseWhileAJobRuns) {
   EXPECT_EQ(sum(before, records_out), 5000);  // It stays in the middle.
   EXPECT_GT(sum(before, kTask + std::string("numRecordsIn")), 0);
   EXPECT_GT(sum(before, kTask + std::string("numBuffersOut")), 0);
+  const auto came = [&](const std::string& what) {
+    const std::string name = kTask + std::string("Shuffle_Netty_Input_num") + what;
+    return sum(before, name + "InLocal") + sum(before, name + "InRemote");
+  };
+  EXPECT_GT(came("Buffers"), 0);
+  EXPECT_GT(came("Bytes"), came("Buffers"));
   EXPECT_THAT(before, ContainsRegex("flink_taskmanager_job_task_numRecordsIn\\{host=\"127_0_0_1\","
                                     "tm_id=\"tm_[0-9a-f]*\",job_id=\"[0-9a-f]*\","
                                     "job_name=\"gated_count\",task_id=\"[0-9a-f]*\","

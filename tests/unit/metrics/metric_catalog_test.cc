@@ -59,9 +59,14 @@ TEST(MetricCatalogTest, ReadsEachOfItsOwnNumber) {
   numbers.bytes_in = 5;
   numbers.bytes_out = 7;
   numbers.buffers_out = 9;
-  numbers.busy_ms = 14;
-  numbers.idle_ms = 15;
-  numbers.back_pressured_ms = 16;
+  numbers.busy_ms = 16;
+  numbers.idle_ms = 17;
+  numbers.back_pressured_ms = 18;
+  numbers.local_bytes_in = 28;
+  numbers.remote_bytes_in = 30;
+  numbers.local_buffers_in = 32;
+  numbers.remote_buffers_in = 34;
+  numbers.initialization_ms = 36;
   TaskGauges& gauges = numbers.gauges;
   gauges.records_in_per_second = 2;
   gauges.records_out_per_second = 4;
@@ -70,19 +75,31 @@ TEST(MetricCatalogTest, ReadsEachOfItsOwnNumber) {
   gauges.buffers_out_per_second = 10;
   gauges.busy_per_second = 11;
   gauges.idle_per_second = 12;
-  gauges.back_pressured_per_second = 13;
+  gauges.back_pressured_per_second = 14 + 15;
+  gauges.hard_back_pressured_per_second = 15;
   gauges.back_pressured = true;
-  gauges.input_queue_length = 18;
-  gauges.in_pool_usage = 19;
-  gauges.floating_usage = 20;
-  gauges.output_queue_length = 21;
-  gauges.out_pool_usage = 22;
+  gauges.input_queue_length = 20;
+  gauges.input_queue_bytes = 21;
+  gauges.in_pool_usage = 22;
+  gauges.exclusive_usage = 23;
+  gauges.floating_usage = 24;
+  gauges.output_queue_length = 25;
+  gauges.output_queue_bytes = 26;
+  gauges.out_pool_usage = 27;
+  gauges.local_bytes_in_per_second = 29;
+  gauges.remote_bytes_in_per_second = 31;
+  gauges.local_buffers_in_per_second = 33;
+  gauges.remote_buffers_in_per_second = 35;
   std::vector<MetricReading> readings;
   read_metrics(task_metrics(), numbers, &readings);
-  ASSERT_EQ(readings.size(), 22u);
+  ASSERT_EQ(readings.size(), 36u);
+  const std::map<std::string, double> others = {
+      {"isBackPressured", 1},
+      {"backPressuredTimeMsPerSecond", 14 + 15}};  // Soft and hard ones together.
   for (size_t i = 0; i < readings.size(); i++) {
-    const bool is_flag = readings[i].name == "isBackPressured";
-    EXPECT_EQ(readings[i].value, is_flag ? 1 : static_cast<double>(i + 1)) << readings[i].name;
+    const auto other = others.find(readings[i].name);
+    const double wanted = other != others.end() ? other->second : static_cast<double>(i + 1);
+    EXPECT_EQ(readings[i].value, wanted) << readings[i].name;
   }
 }
 

@@ -22,7 +22,7 @@ TEST(PrometheusTextTest, IsAsFlinksReporterWritesIt) {
     numbers.gauges.records_in_per_second = 0.5;
     numbers.gauges.back_pressured = subtask == 1;
     read_metrics(task_metrics().first(2), numbers, &task.metrics);
-    read_metrics(task_metrics().subspan(16, 2), numbers, &task.metrics);
+    read_metrics(task_metrics().subspan(18, 2), numbers, &task.metrics);
     groups.push_back(std::move(task));
   }
   HistogramSummary times{3, 6.5, {{.5, 2}, {.99, 4.25}}};

@@ -24,11 +24,13 @@ TEST(TaskTimesTest, CountsWhatIsNotOverYet) {
   const TaskTimes::Times read = times.read(at(15s));
   EXPECT_EQ(read.busy, Duration(1500ms));
   EXPECT_EQ(read.back_pressured, Duration(500ms));  // For the disk.
+  EXPECT_EQ(read.hard_back_pressured, Duration(500ms));
   EXPECT_EQ(read.idle, Duration(3s));
   EXPECT_EQ(read.now, Kind::kIdle);
   times.begin_step(at(16s));
   times.end_step(at(17s), Kind::kBackPressured, Duration{}, Kind::kBackPressured);
   EXPECT_EQ(times.read(at(20s)).back_pressured, Duration(4500ms));
+  EXPECT_EQ(times.read(at(20s)).hard_back_pressured, Duration(500ms));  // Not between steps.
   times.begin_step(at(20s));
   times.end_step(at(20s), Kind::kBusy, Duration{}, Kind::kNone);
   EXPECT_EQ(times.read(at(60s)).back_pressured, Duration(4500ms));
