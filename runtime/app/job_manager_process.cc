@@ -10,9 +10,10 @@
 namespace freshet {
 
 namespace {
-/// A supervisor tells in milliseconds; a TaskManager needs a moment to see that its descriptors are
-/// gone.
-constexpr Duration kExplanationPatience = 500ms;
+/// A supervisor tells of a process that ended in milliseconds. Longer waits only who lost its
+/// connection and lives: one that sees that its descriptors are gone, and describes its crash, on a
+/// machine that is busy.
+constexpr Duration kExplanationPatience = 3s;
 }  // namespace
 
 JobManagerProcess::JobManagerProcess()
