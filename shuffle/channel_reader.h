@@ -38,7 +38,7 @@ struct Attachment {
   uint32_t subpartition_count = 1;  // More are refused.
   AttemptId consumer;
   // Per channel, to begin with; nothing larger is ever charged. 0: not counted in this process, and
-  // elsewhere, where it is only possible with `stored`, all credit floats.
+  // elsewhere all credit floats.
   uint32_t credit_bytes = 0;
   // What is asked for is complete and kept: what is not there is lost, and is not waited for.
   bool stored = false;
@@ -68,6 +68,9 @@ class ChannelReader {
   virtual ~ChannelReader() = default;
 
   virtual const Attachment& attachment() const = 0;
+
+  /// What it takes is charged to its credit. False: it is in this process, and takes everything.
+  virtual bool is_charged() const { return attachment().credit_bytes != 0; }
 
   /// on_ready() comes soon.
   virtual void prefetch() const {}

@@ -244,7 +244,7 @@ Result<Attachment> decode_attach(std::string_view payload) {
   }
   const bool valid =
       reader.complete() && !wanted.producers.empty() && wanted.subpartition_count > 0 &&
-      stored <= 1 && (wanted.stored || wanted.credit_bytes >= kFrameCreditUnitBytes) &&
+      stored <= 1 && (wanted.credit_bytes == 0 || wanted.credit_bytes >= kFrameCreditUnitBytes) &&
       wanted.credit_bytes <= kCreditBytesMax &&
       rises(wanted.producers, [](const AttachedProducers& range) { return range.span; }) &&
       rises(wanted.positions, [](const AttachedPosition& position) {

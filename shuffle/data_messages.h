@@ -42,7 +42,7 @@ namespace freshet {
 // to the consumer.
 
 inline constexpr uint32_t kDataMagic = 0x44525348;
-inline constexpr uint32_t kDataVersion = 9;
+inline constexpr uint32_t kDataVersion = 10;
 inline constexpr uint32_t kCreditBytesMax = 1u << 20;    // Of a channel's own.
 inline constexpr uint32_t kFloatingBytesMax = 1u << 20;  // That a channel gets beyond.
 

@@ -12,12 +12,19 @@ namespace freshet {
 namespace {
 
 constexpr uint64_t kWindowBytesMax = 2 * kLargeBlockBytes;
-constexpr uint64_t kFloatingBytesMin = MemoryShares::kStoredWindowsMax * kSmallBlockBytes;
+constexpr uint64_t kFloatingBytesMin = MemoryShares::kWindowsMax * kSmallBlockBytes;
 constexpr uint64_t kReceivePoolShare = 8;  // One gate takes at most this part of what is left.
 
 uint64_t whole_blocks(uint64_t bytes) { return bytes / kSmallBlockBytes * kSmallBlockBytes; }
 
-ReceiveMemory receive_memory(uint64_t channels, uint64_t budget_bytes) {
+ReceiveMemory floating_memory(uint64_t budget_bytes) {
+  ReceiveMemory memory;
+  memory.floating_bytes = std::max(whole_blocks(budget_bytes), kFloatingBytesMin);
+  memory.reserved_bytes = memory.floating_bytes;
+  return memory;
+}
+
+ReceiveMemory windows_memory(uint64_t channels, uint64_t budget_bytes) {
   ReceiveMemory memory;
   // Half of it belongs to the channels, each as much as another; the rest floats.
   const uint64_t window = std::clamp<uint64_t>(whole_blocks(budget_bytes / 2 / channels),
@@ -31,8 +38,9 @@ ReceiveMemory receive_memory(uint64_t channels, uint64_t budget_bytes) {
 
 }  // namespace
 
-uint64_t MemoryShares::least_receive_bytes(uint64_t channels) {
-  return channels * kSmallBlockBytes;
+BufferNeed MemoryShares::receive_need(uint64_t channels, bool stored) {
+  const uint64_t least = std::min(channels, kWindowsMax) * kSmallBlockBytes;
+  return {least, stored ? least : channels * kSmallBlockBytes};
 }
 
 void MemoryShares::divide(Told* told) {
@@ -60,7 +68,7 @@ void MemoryShares::wait(std::weak_ptr<const Waiter> waiter) {
 
 uint64_t MemoryShares::expected_of(const JobId& job, uint64_t bytes_max) const {
   const auto at = expected_.find(job);
-  return at == expected_.end() ? 0 : std::min(at->second, bytes_max);
+  return at == expected_.end() ? 0 : std::min(at->second.bytes, bytes_max);
 }
 
 Status MemoryShares::too_little(const JobId& job, uint64_t needed_bytes) const {
@@ -80,22 +88,26 @@ Status MemoryShares::too_little(const JobId& job, uint64_t needed_bytes) const {
 
 Status MemoryShares::add(const JobId& job, uint64_t guaranteed_bytes, uint64_t expected_bytes) {
   const uint64_t expected = expected_of(job, expected_bytes);
-  const uint64_t needed = guaranteed_bytes_ + expected_bytes_ - expected + guaranteed_bytes;
+  const uint64_t needed = promised_to_others(job, expected) + guaranteed_bytes;
   if (needed > total_bytes_) return too_little(job, needed);
   guaranteed_bytes_ += guaranteed_bytes;
   by_job_[job] += guaranteed_bytes;
   if (expected == 0) return Status();
   expected_bytes_ -= expected;
-  expected_[job] -= expected;
+  expected_[job].bytes -= expected;
   return Status();
 }
 
-Status MemoryShares::expect(const JobId& job, uint64_t bytes) {
+Status MemoryShares::expect(const JobId& job, const BufferNeed& need) {
   MutexLock lock(mutex_);
-  const uint64_t needed = guaranteed_bytes_ + expected_bytes_ + bytes;
-  if (needed > total_bytes_) return too_little(job, needed);
+  const uint64_t promised = guaranteed_bytes_ + expected_bytes_;
+  if (promised + need.least_bytes > total_bytes_)
+    return too_little(job, promised + need.least_bytes);
+  Expected& expected = expected_[job];
+  expected.ample = promised + need.ample_bytes <= total_bytes_;
+  const uint64_t bytes = expected.ample ? need.ample_bytes : need.least_bytes;
+  expected.bytes += bytes;
   expected_bytes_ += bytes;
-  expected_[job] += bytes;
   return Status();
 }
 
@@ -121,34 +133,28 @@ Status MemoryShares::reserve(const JobId& job, const MemoryClaim& claim) {
   return Status();
 }
 
+bool MemoryShares::has_room_for_windows(const JobId& job, uint64_t channels) const {
+  const auto expected = expected_.find(job);
+  if (expected != expected_.end() && !expected->second.ample) return false;
+  const uint64_t bytes = channels * kSmallBlockBytes;
+  return promised_to_others(job, bytes) + bytes <= total_bytes_;
+}
+
 Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t channels,
-                                                    uint64_t gate_budget_bytes) {
+                                                    uint64_t gate_budget_bytes, bool stored) {
   Told told;
   MutexLock lock(mutex_);
-  const uint64_t least = least_receive_bytes(channels);
-  const ReceiveMemory memory =
-      receive_memory(channels, receive_budget(job, gate_budget_bytes, least));
+  const bool windows = channels <= kWindowsMax || (!stored && has_room_for_windows(job, channels));
+  const uint64_t least = windows ? channels * kSmallBlockBytes : kFloatingBytesMin;
+  const uint64_t budget = receive_budget(job, gate_budget_bytes, least);
+  const ReceiveMemory memory = windows ? windows_memory(channels, budget) : floating_memory(budget);
   RETURN_IF_ERROR(add_receive(job, memory, least));
   divide(&told);
   return memory;
 }
 
-uint64_t MemoryShares::least_stored_receive_bytes(uint64_t channels) {
-  return least_receive_bytes(std::min(channels, kStoredWindowsMax));
-}
-
-Result<ReceiveMemory> MemoryShares::reserve_stored_receive(const JobId& job, uint64_t channels,
-                                                           uint64_t gate_budget_bytes) {
-  if (channels <= kStoredWindowsMax) return reserve_receive(job, channels, gate_budget_bytes);
-  Told told;
-  MutexLock lock(mutex_);
-  const uint64_t budget = receive_budget(job, gate_budget_bytes, kFloatingBytesMin);
-  ReceiveMemory memory;
-  memory.floating_bytes = std::max(whole_blocks(budget), kFloatingBytesMin);
-  memory.reserved_bytes = memory.floating_bytes;
-  RETURN_IF_ERROR(add_receive(job, memory, kFloatingBytesMin));
-  divide(&told);
-  return memory;
+uint64_t MemoryShares::promised_to_others(const JobId& job, uint64_t bytes) const {
+  return guaranteed_bytes_ + expected_bytes_ - expected_of(job, bytes);
 }
 
 uint64_t MemoryShares::receive_budget(const JobId& job, uint64_t gate_budget_bytes,
@@ -156,7 +162,7 @@ uint64_t MemoryShares::receive_budget(const JobId& job, uint64_t gate_budget_byt
   const uint64_t half = total_bytes_ / 2;
   const uint64_t left = half > received_bytes_ ? half - received_bytes_ : 0;
   // More than the least only of what nobody is guaranteed or about to be.
-  const uint64_t promised = guaranteed_bytes_ + expected_bytes_ - expected_of(job, least_bytes);
+  const uint64_t promised = promised_to_others(job, least_bytes);
   const uint64_t unclaimed = total_bytes_ > promised ? total_bytes_ - promised : 0;
   return std::min({gate_budget_bytes, left / kReceivePoolShare, unclaimed});
 }

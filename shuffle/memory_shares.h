@@ -19,6 +19,18 @@ struct MemoryClaim {
   uint64_t extra_bytes_max = 0;  // What it could use beyond that, if there is more.
 };
 
+/// Bytes of buffers that something needs.
+struct BufferNeed {
+  uint64_t least_bytes = 0;  // Without them it cannot be.
+  uint64_t ample_bytes = 0;  // With some for each channel, at least as many.
+
+  BufferNeed& operator+=(const BufferNeed& other) {
+    least_bytes += other.least_bytes;
+    ample_bytes += other.ample_bytes;
+    return *this;
+  }
+};
+
 /// The receive blocks that one gate has reserved for what comes from other processes.
 struct ReceiveMemory {
   uint32_t window_bytes = 0;    // Of each channel, always; 0: all floats.
@@ -55,22 +67,18 @@ class MemoryShares {
   Status reserve(const JobId& job, const MemoryClaim& claim);
 
   /// Receive blocks for a gate with `channels` (not 0) from other processes, as many as
-  /// `gate_budget_bytes` allow and half of the pool has, at least kSmallBlockBytes for each
-  /// channel. Errors as of reserve().
-  static uint64_t least_receive_bytes(uint64_t channels);
+  /// `gate_budget_bytes` allow and half of the pool has. Up to kWindowsMax channels have some of
+  /// their own, kSmallBlockBytes at least. More have them when that fits; otherwise, and always of
+  /// producers that have `stored` what they made, of which most have nothing for it, none has, and
+  /// each gets some when its data is to flow. Errors as of reserve().
+  static constexpr uint64_t kWindowsMax = 64;
+  static BufferNeed receive_need(uint64_t channels, bool stored);
   Result<ReceiveMemory> reserve_receive(const JobId& job, uint64_t channels,
-                                        uint64_t gate_budget_bytes);
+                                        uint64_t gate_budget_bytes, bool stored = false);
 
-  /// The same for a gate whose producers have stored what they made. Most of many have nothing for
-  /// it, and the others wait as long as they must: so above kStoredWindowsMax channels none has
-  /// blocks of its own, and each gets some when its data is to flow.
-  static constexpr uint64_t kStoredWindowsMax = 64;
-  static uint64_t least_stored_receive_bytes(uint64_t channels);
-  Result<ReceiveMemory> reserve_stored_receive(const JobId& job, uint64_t channels,
-                                               uint64_t gate_budget_bytes);
-
-  /// Keeps `bytes` of what is guaranteed for what the job reserves next. Errors as of reserve().
-  Status expect(const JobId& job, uint64_t bytes);
+  /// Keeps what is needed for what the job reserves next: as much as is ample if there is so much,
+  /// else the least. Errors as of reserve().
+  Status expect(const JobId& job, const BufferNeed& need);
   /// What it did not reserve of that is not kept any more.
   void end_expectation(const JobId& job);
 
@@ -103,6 +111,16 @@ class MemoryShares {
   static constexpr size_t kWaitersMin = 64;  // Those that are gone are not looked for below it.
   static constexpr uint64_t kParts = 1024;   // Of what a claim could use; how finely it is divided.
 
+  /// What is kept for a job.
+  struct Expected {
+    uint64_t bytes = 0;
+    bool ample = false;
+  };
+
+  /// Everything but what is expected of the job, of which at most `bytes` are meant.
+  uint64_t promised_to_others(const JobId& job, uint64_t bytes) const REQUIRES(mutex_);
+  /// True when each of so many channels can have blocks of its own.
+  bool has_room_for_windows(const JobId& job, uint64_t channels) const REQUIRES(mutex_);
   /// What a gate may have that needs `least_bytes`.
   uint64_t receive_budget(const JobId& job, uint64_t gate_budget_bytes, uint64_t least_bytes) const
       REQUIRES(mutex_);
@@ -121,7 +139,7 @@ class MemoryShares {
   mutable Mutex mutex_;
   std::map<JobId, uint64_t> by_job_ GUARDED_BY(mutex_);  // Guaranteed.
   uint64_t guaranteed_bytes_ GUARDED_BY(mutex_) = 0;
-  std::map<JobId, uint64_t> expected_ GUARDED_BY(mutex_);  // Beyond that, soon.
+  std::map<JobId, Expected> expected_ GUARDED_BY(mutex_);  // Beyond that, soon.
   uint64_t expected_bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t received_bytes_ GUARDED_BY(mutex_) = 0;  // Those of them that are for receiving.
   uint64_t extra_bytes_max_ GUARDED_BY(mutex_) = 0;

@@ -73,10 +73,15 @@ ReaderCall PartitionQueues::call(ReaderCall::Kind kind,
 }
 
 uint32_t PartitionQueues::block_limit(const ChannelReader& reader) const {
-  const uint32_t credit = reader.attachment().credit_bytes;
-  if (credit == 0 || may_split()) return kLargeBlockBytes;
+  if (may_split() || !reader.is_charged()) return kLargeBlockBytes;
   // Two blocks in flight keep a channel busy while credit comes back.
-  return largest_block(credit / 2);
+  return largest_block(reader.attachment().credit_bytes / 2);
+}
+
+uint32_t PartitionQueues::charge_limit(const ChannelReader& reader) const {
+  if (may_split() || !reader.is_charged()) return UINT32_MAX;
+  // Of what floats a channel may get a small block, and wait for more behind others that do so too.
+  return std::max(reader.attachment().credit_bytes, kSmallBlockBytes);
 }
 
 void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>* calls) {
@@ -95,11 +100,11 @@ void PartitionQueues::push(std::vector<Pushed>* pushed, std::vector<ReaderCall>*
         if (channel.was_read) give_away_all(&channel, &dropped);
         continue;
       }
-      const uint32_t credit = channel.reader->attachment().credit_bytes;
+      const uint32_t limit = charge_limit(*channel.reader);
       Status status;
-      if (credit != 0 && charge > credit && !may_split()) {
+      if (charge > limit) {
         status = failed_precondition(
-            fmt::format("a buffer is charged {} bytes, above the credit of {}", charge, credit));
+            fmt::format("a buffer is charged {} bytes, above the credit of {}", charge, limit));
       } else if (channel.skipping) [[unlikely]] {
         status = skip(&channel, &dropped);
       }
@@ -298,10 +303,10 @@ Status PartitionQueues::hand_to(const std::shared_ptr<ChannelReader>& reader, Ch
         fmt::format("producer {} has given away elements up to {}, and {} is asked for", producer(),
                     channel->position, wanted));
   }
-  const uint32_t credit = reader->attachment().credit_bytes;
-  if (credit != 0 && !may_split() && !channel->buffers.fits(credit)) {
+  const uint32_t limit = charge_limit(*reader);
+  if (!channel->buffers.fits(limit)) {
     return failed_precondition(
-        fmt::format("producer {} holds buffers above the credit of {} bytes", producer(), credit));
+        fmt::format("producer {} holds buffers above the credit of {} bytes", producer(), limit));
   }
   channel->reader = reader;
   channel->skipping = true;

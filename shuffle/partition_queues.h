@@ -232,6 +232,8 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
   uint32_t block_limit(const ChannelReader& reader) const;
+  /// The largest charge that the reader surely has the credit for one day.
+  uint32_t charge_limit(const ChannelReader& reader) const;
   /// Where buffers begin matters to nobody.
   bool may_split() const { return !options_.hash && options_.retained_bytes_max == 0; }
 

@@ -257,19 +257,18 @@ uint64_t PipelinedEnvironment::remote_producers(const InputGate::Options& option
   return remote;
 }
 
-uint64_t PipelinedEnvironment::least_bytes(const ResultPartition::Options& options) const {
-  return options.blocking ? StoredFiles::least_bytes()
-                          : partition_claim(options.subpartitions).guaranteed_bytes;
+BufferNeed PipelinedEnvironment::need_of(const ResultPartition::Options& options) const {
+  const uint64_t bytes = options.blocking ? StoredFiles::least_bytes()
+                                          : partition_claim(options.subpartitions).guaranteed_bytes;
+  return {bytes, bytes};
 }
 
-uint64_t PipelinedEnvironment::least_bytes(const InputGate::Options& options) const {
-  const uint64_t remote = remote_producers(options);
-  return options.stored ? MemoryShares::least_stored_receive_bytes(remote)
-                        : MemoryShares::least_receive_bytes(remote);
+BufferNeed PipelinedEnvironment::need_of(const InputGate::Options& options) const {
+  return MemoryShares::receive_need(remote_producers(options), options.stored);
 }
 
 Result<std::unique_ptr<ShuffleEnvironment::Reservation>> PipelinedEnvironment::reserve(
-    const JobId& job, uint64_t bytes) {
+    const JobId& job, const BufferNeed& need) {
   class Kept final : public Reservation {
    public:
     Kept(std::shared_ptr<MemoryShares> shares, const JobId& job)
@@ -280,7 +279,7 @@ Result<std::unique_ptr<ShuffleEnvironment::Reservation>> PipelinedEnvironment::r
     const std::shared_ptr<MemoryShares> shares_;
     const JobId job_;
   };
-  RETURN_IF_ERROR(shares_->expect(job, bytes));
+  RETURN_IF_ERROR(shares_->expect(job, need));
   return std::unique_ptr<Reservation>(std::make_unique<Kept>(shares_, job));
 }
 
@@ -288,9 +287,7 @@ Result<ReceiveMemory> PipelinedEnvironment::reserve_receive(const InputGate::Opt
   const uint64_t remote = remote_producers(options);
   // Producers that move to another process later have a small window each.
   if (remote == 0) return ReceiveMemory{kSmallBlockBytes, 0, 0};
-  if (options.stored)
-    return shares_->reserve_stored_receive(options.job, remote, options_.gate_budget_bytes);
-  return shares_->reserve_receive(options.job, remote, options_.gate_budget_bytes);
+  return shares_->reserve_receive(options.job, remote, options_.gate_budget_bytes, options.stored);
 }
 
 Result<std::shared_ptr<InputGate>> PipelinedEnvironment::create_gate(

@@ -98,9 +98,9 @@ class PipelinedEnvironment final : public ShuffleEnvironment {
   void release_stored_of(const JobId& job) override {
     if (stored_) stored_->release_job(job);
   }
-  uint64_t least_bytes(const ResultPartition::Options& options) const override;
-  uint64_t least_bytes(const InputGate::Options& options) const override;
-  Result<std::unique_ptr<Reservation>> reserve(const JobId& job, uint64_t bytes) override;
+  BufferNeed need_of(const ResultPartition::Options& options) const override;
+  BufferNeed need_of(const InputGate::Options& options) const override;
+  Result<std::unique_ptr<Reservation>> reserve(const JobId& job, const BufferNeed& need) override;
   uint64_t free_bytes() const override { return pool_->free_bytes(); }
   uint64_t total_bytes() const override { return pool_->total_bytes(); }
   uint64_t wanted_bytes() const override { return shares_->wanted_bytes(); }

@@ -33,6 +33,7 @@ class ServingConnection::Reader final : public ChannelReader {
   uint32_t id() const { return id_; }
 
   const Attachment& attachment() const override { return attachment_; }
+  bool is_charged() const override { return true; }
   void on_ready(const ReaderCall& call) override { on_all_ready({&call, 1}); }
   const void* hub() const override { return hub_; }
   void on_all_ready(std::span<const ReaderCall> calls) override {

@@ -11,6 +11,7 @@
 #include "runtime/base/random.h"
 #include "shuffle/block_codec.h"
 #include "shuffle/input_gate.h"
+#include "shuffle/memory_shares.h"
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_place.h"
 #include "shuffle/stored_partition.h"
@@ -73,18 +74,20 @@ class ShuffleEnvironment {
   /// The same of all that a job has. No task of it may be left.
   virtual void release_stored_of(const JobId&) = 0;
 
-  /// Bytes of buffers without which the partition or the gate cannot be.
-  virtual uint64_t least_bytes(const ResultPartition::Options&) const = 0;
-  virtual uint64_t least_bytes(const InputGate::Options&) const = 0;
+  /// What the partition or the gate needs of the memory for buffers.
+  virtual BufferNeed need_of(const ResultPartition::Options&) const = 0;
+  virtual BufferNeed need_of(const InputGate::Options&) const = 0;
 
   /// Keeps so much for what the job creates next, until the reservation goes, which must be before
   /// the environment; one at a time for each job. So whoever needs several partitions and gates can
-  /// have all of them, or hears how much they need together. Errors as of create_partition().
+  /// have all of them, or hears how much they need together; and all gates have blocks for each of
+  /// their channels, or all that have many take them when data flows. Errors as of
+  /// create_partition().
   class Reservation {
    public:
     virtual ~Reservation() = default;
   };
-  virtual Result<std::unique_ptr<Reservation>> reserve(const JobId&, uint64_t bytes) = 0;
+  virtual Result<std::unique_ptr<Reservation>> reserve(const JobId&, const BufferNeed&) = 0;
 
   /// Segments that nobody holds, and all there are.
   virtual uint64_t free_bytes() const = 0;

@@ -77,12 +77,11 @@ bool HostedTasks::add(const TaskDeployment& deployment, bool welcome) {
 
 void HostedTasks::start(const std::vector<const TaskDeployment*>& deployments,
                         const JobInformation& job, const std::shared_ptr<const BuiltJob>& built) {
-  uint64_t bytes = 0;
+  BufferNeed need;
   for (const TaskDeployment* deployment : deployments) {
-    if (hosts(deployment->attempt))
-      bytes += least_buffer_bytes(job, *deployment, environment_.shuffle);
+    if (hosts(deployment->attempt)) need += buffer_need(job, *deployment, environment_.shuffle);
   }
-  const auto memory = environment_.shuffle.reserve(job.id, bytes);
+  const auto memory = environment_.shuffle.reserve(job.id, need);
   for (const TaskDeployment* deployment : deployments) {
     if (memory.ok()) {
       start_one(*deployment, job, built);

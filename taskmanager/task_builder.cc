@@ -123,16 +123,16 @@ void record(TaskRecorder& recorder, const AttemptId& attempt, Channels& channels
 
 }  // namespace
 
-uint64_t least_buffer_bytes(const JobInformation& job, const TaskDeployment& deployment,
-                            const ShuffleEnvironment& shuffle) {
+BufferNeed buffer_need(const JobInformation& job, const TaskDeployment& deployment,
+                       const ShuffleEnvironment& shuffle) {
   const AttemptId& attempt = deployment.attempt;
-  uint64_t bytes = 0;
+  BufferNeed need;
   for (const DatasetId dataset : job.graph->outputs_of(attempt.subtask.vertex))
-    bytes += shuffle.least_bytes(partition_options(job, attempt, dataset));
+    need += shuffle.need_of(partition_options(job, attempt, dataset));
   const std::vector<DatasetId> inputs = job.graph->inputs_of(attempt.subtask.vertex);
   for (size_t i = 0; i < inputs.size(); i++)
-    bytes += shuffle.least_bytes(gate_options(job, deployment, inputs[i], i));
-  return bytes;
+    need += shuffle.need_of(gate_options(job, deployment, inputs[i], i));
+  return need;
 }
 
 Result<std::shared_ptr<StreamTask>> build_task(

@@ -37,9 +37,8 @@ struct TaskBuilderEnvironment {
 Result<OperatorMemory> operator_memory(const JobGraph&, const BuiltJob&, VertexId vertex,
                                        uint32_t slots, const ManagedMemory&);
 
-/// Memory for buffers without which build_task() fails.
-uint64_t least_buffer_bytes(const JobInformation&, const TaskDeployment&,
-                            const ShuffleEnvironment&);
+/// Memory for buffers; without the least of it build_task() fails.
+BufferNeed buffer_need(const JobInformation&, const TaskDeployment&, const ShuffleEnvironment&);
 
 /// Makes the partitions, gates and the task of one deployment, ready to be stepped. An error leaves
 /// nothing behind.

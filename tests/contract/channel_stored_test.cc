@@ -62,9 +62,9 @@ TEST_P(ChannelStoredTest, MemoryIsTakenWhenDataFlowsAndNotForEachProducer) {
   auto options = rig_.gate_options(2, 300);
   options.producers = {{0, 300, 0, 0}};
   options.stored = true;
-  EXPECT_LE(rig_.consuming().least_bytes(options), 64u << 10);
+  EXPECT_LE(rig_.consuming().need_of(options).least_bytes, 64u << 10);
   options.producers = {{0, kProducers, 0, 0}};
-  EXPECT_LE(rig_.consuming().least_bytes(options), 64u << 10);
+  EXPECT_LE(rig_.consuming().need_of(options).least_bytes, 64u << 10);
   std::vector<std::shared_ptr<InputGate>> others;
   for (uint32_t i = 0; i < 10; ++i) others.push_back(gate(3, 300));
   const auto gate = this->gate(2, 300);

@@ -55,12 +55,14 @@ class MemoryReservationTest : public ::testing::Test {
     environment_ = nullptr;
   }
 
-  uint64_t least_bytes() const {
-    uint64_t bytes = 0;
-    for (const auto& options : partitions_) bytes += environment_->least_bytes(options);
-    for (const auto& options : gates_) bytes += environment_->least_bytes(options);
-    return bytes;
+  BufferNeed need() const {
+    BufferNeed need;
+    for (const auto& options : partitions_) need += environment_->need_of(options);
+    for (const auto& options : gates_) need += environment_->need_of(options);
+    return need;
   }
+
+  static BufferNeed same(uint64_t bytes) { return {bytes, bytes}; }
 
   /// One after the other, as tasks are made.
   Status create_all() {
@@ -91,19 +93,19 @@ class MemoryReservationTest : public ::testing::Test {
 };
 
 TEST_F(MemoryReservationTest, SaysHowMuchIsEnoughForAll) {
-  const Status refused = environment_->reserve(kJob, least_bytes()).status();
+  const Status refused = environment_->reserve(kJob, need()).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   const uint64_t needed = needed_in(refused);
   EXPECT_GT(needed, kPool);
   EXPECT_EQ(needed % (1u << 20),
             0u);  // Somewhat more, so that it does for other TaskManagers, too.
-  const uint64_t least = (least_bytes() + kLargeBlockBytes - 1) / kLargeBlockBytes;
+  const uint64_t least = (need().least_bytes + kLargeBlockBytes - 1) / kLargeBlockBytes;
   clear();
   make((least - 1) * kLargeBlockBytes);
-  EXPECT_EQ(needed_in(environment_->reserve(kJob, least_bytes()).status()), needed);
+  EXPECT_EQ(needed_in(environment_->reserve(kJob, need()).status()), needed);
   clear();
   make(needed);
-  const auto kept = environment_->reserve(kJob, least_bytes());
+  const auto kept = environment_->reserve(kJob, need());
   ASSERT_TRUE(kept.ok()) << kept.status().to_string();
   const Status made = create_all();
   EXPECT_TRUE(made.ok()) << made.to_string();
@@ -113,10 +115,10 @@ TEST_F(MemoryReservationTest, KeepsItFromOtherJobsUntilItGoes) {
   ResultPartition::Options other;
   other.job = JobId{2, 2};
   other.subpartitions = 1000;
-  auto kept = environment_->reserve(kJob, kPool - kLargeBlockBytes + 1);
+  auto kept = environment_->reserve(kJob, same(kPool - kLargeBlockBytes + 1));
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(environment_->create_partition(other).status().code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(environment_->reserve(other.job, kLargeBlockBytes).status().code(),
+  EXPECT_EQ(environment_->reserve(other.job, same(kLargeBlockBytes)).status().code(),
             StatusCode::kResourceExhausted);
   kept->reset();
   auto partition = environment_->create_partition(other);
@@ -125,7 +127,7 @@ TEST_F(MemoryReservationTest, KeepsItFromOtherJobsUntilItGoes) {
 }
 
 TEST_F(MemoryReservationTest, TakesPartOfItForWhatTheJobCreates) {
-  const auto kept = environment_->reserve(kJob, environment_->least_bytes(partitions_[0]));
+  const auto kept = environment_->reserve(kJob, environment_->need_of(partitions_[0]));
   ASSERT_TRUE(kept.ok());
   made_partitions_.push_back(*environment_->create_partition(partitions_[0]));
   ResultPartition::Options other;

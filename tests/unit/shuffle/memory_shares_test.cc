@@ -66,13 +66,13 @@ TEST(MemorySharesTest, ReservesReceiveBlocksForChannelsAndForWhatFloats) {
 
 TEST(MemorySharesTest, OfStoredProducersTheMemoryIsNotForEach) {
   MemoryShares shares(8 * kMiB);
-  const uint64_t least = MemoryShares::least_stored_receive_bytes(64);
-  const auto few = shares.reserve_stored_receive(kJob, 4, 4 * kMiB);
+  const uint64_t least = MemoryShares::receive_need(64, true).least_bytes;
+  const auto few = shares.reserve_receive(kJob, 4, 4 * kMiB, true);
   ASSERT_TRUE(few.ok());
   EXPECT_GT(few->window_bytes, 0u);
   std::vector<ReceiveMemory> all = {*few};
   for (int i = 0; i < 60; ++i) {
-    const auto many = shares.reserve_stored_receive(kJob, 10'000, 4 * kMiB);
+    const auto many = shares.reserve_receive(kJob, 10'000, 4 * kMiB, true);
     ASSERT_TRUE(many.ok()) << i;
     EXPECT_EQ(many->window_bytes, 0u);
     EXPECT_GE(many->floating_bytes, least);
@@ -80,9 +80,54 @@ TEST(MemorySharesTest, OfStoredProducersTheMemoryIsNotForEach) {
     all.push_back(*many);
   }
   EXPECT_EQ(all.back().reserved_bytes, least);
-  EXPECT_EQ(MemoryShares::least_stored_receive_bytes(10'000), least);
+  EXPECT_EQ(MemoryShares::receive_need(10'000, true).ample_bytes, least);
   for (const ReceiveMemory& memory : all) shares.give_back(kJob, memory);
   EXPECT_TRUE(shares.is_empty());
+}
+
+TEST(MemorySharesTest, WhereWindowsForAllDoNotFitTheCreditOfWideGatesFloats) {
+  MemoryShares shares(8 * kMiB);
+  BufferNeed need = MemoryShares::receive_need(5'000, false);
+  EXPECT_EQ(need.least_bytes, 64u << 10);
+  EXPECT_EQ(need.ample_bytes, 5'000u * kSmallBlockBytes);
+  // One fits, two do not: then none has windows, the first neither.
+  need += need;
+  ASSERT_TRUE(shares.expect(kJob, need).ok());
+  std::vector<ReceiveMemory> all;
+  for (int i = 0; i < 2; ++i) {
+    const auto wide = shares.reserve_receive(kJob, 5'000, kMiB);
+    ASSERT_TRUE(wide.ok()) << i;
+    EXPECT_EQ(wide->window_bytes, 0u);
+    EXPECT_GE(wide->floating_bytes, 64u << 10);
+    EXPECT_EQ(wide->floating_bytes, wide->reserved_bytes);
+    all.push_back(*wide);
+  }
+  const auto narrow = shares.reserve_receive(kJob, MemoryShares::kWindowsMax, kMiB);
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_GE(narrow->window_bytes, kSmallBlockBytes);
+  all.push_back(*narrow);
+  shares.end_expectation(kJob);
+  for (const ReceiveMemory& memory : all) shares.give_back(kJob, memory);
+  EXPECT_TRUE(shares.is_empty());
+}
+
+TEST(MemorySharesTest, WhereWindowsForAllFitTheyAreKeptForEach) {
+  MemoryShares shares(16 * kMiB);
+  BufferNeed need;
+  for (int i = 0; i < 3; ++i) need += MemoryShares::receive_need(5'000, false);
+  ASSERT_TRUE(shares.expect(kJob, need).ok());
+  ASSERT_TRUE(shares.reserve(kOther, {kMiB, 0}).ok());
+  EXPECT_FALSE(shares.reserve(kOther, {kMiB, 0}).ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto gate = shares.reserve_receive(kJob, 5'000, 4 * kMiB);
+    ASSERT_TRUE(gate.ok()) << i;
+    EXPECT_GE(gate->window_bytes, kSmallBlockBytes) << i;
+  }
+  shares.end_expectation(kJob);
+  // Whoever says nothing before has them as long as they fit.
+  const auto other = shares.reserve_receive(kOther, 5'000, 4 * kMiB);
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->window_bytes, 0u);
 }
 
 TEST(MemorySharesTest, LetsManyGatesHaveSomethingEach) {
