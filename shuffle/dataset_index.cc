@@ -81,16 +81,23 @@ void DatasetIndex::end_partition(const std::shared_ptr<PartitionQueues>& partiti
   const std::shared_ptr<Dataset> dataset = find(key_of(*partition));
   CHECK(dataset != nullptr);
   std::vector<ReaderCall> calls;
+  std::optional<Duration> delay;
   {
     MutexLock lock(dataset->mutex);
     partition->set_ended();
-    const uint32_t producer = partition->producer();
-    dataset->ended[partition->attempt()].add({producer, producer + 1});
-    for (const auto& [place, attached] : dataset->readers) {
-      if (reads(*attached.reader, *partition))
-        partition->tell_end(place.subpartition, attached.reader, &calls);
+    const ProducerSpan producer{partition->producer(), partition->producer() + 1};
+    dataset->ended[partition->attempt()].add(producer);
+    if (is_told_later(*dataset)) {
+      dataset->untold_ends[partition->attempt()].add(producer);
+      delay = note_round(*dataset);
+    } else {
+      for (const auto& [place, attached] : dataset->readers) {
+        if (reads(*attached.reader, *partition))
+          partition->tell_end(place.subpartition, attached.reader, &calls);
+      }
     }
   }
+  begin_round(dataset, delay);
   tell(calls);
 }
 
@@ -98,10 +105,20 @@ void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& part
   const std::shared_ptr<Dataset> dataset = find(key_of(*partition));
   CHECK(dataset != nullptr);
   Afterwards afterwards;
+  std::optional<Duration> delay;
   {
     MutexLock lock(dataset->mutex);
     const uint32_t producer = partition->producer();
-    if (!partition->ended() || partition->has_untold_ends()) {
+    const AttemptNumber attempt = partition->attempt();
+    // Of an end that is not told yet nobody hears any more: what was not taken goes.
+    const bool end_is_untold = dataset->untold_ends[attempt].contains(producer);
+    if (partition->ended() && !end_is_untold) {
+      partition->tell_untaken(&afterwards.calls);
+    } else if (end_is_untold || is_told_later(*dataset)) {
+      dataset->untold_ends[attempt].remove({producer, producer + 1});
+      dataset->untold_losses[attempt].add({producer, producer + 1});
+      delay = note_round(*dataset);
+    } else {
       for (const auto& [place, attached] : dataset->readers) {
         if (reads(*attached.reader, *partition))
           partition->tell_release(place.subpartition, attached.reader, &afterwards.calls);
@@ -117,6 +134,7 @@ void DatasetIndex::remove_partition(const std::shared_ptr<PartitionQueues>& part
     dataset->partitions.erase({producer, partition->attempt()});
     dataset->ended[partition->attempt()].remove({producer, producer + 1});
   }
+  begin_round(dataset, delay);
   tell(afterwards.calls);
   forget_if_empty(key_of(*partition), dataset);
 }
@@ -142,12 +160,24 @@ void DatasetIndex::tell_ends(Dataset& dataset, const std::shared_ptr<ChannelRead
     const auto ended = dataset.ended.find(range.attempt);
     if (ended == dataset.ended.end()) continue;
     for (const ProducerSpan& span : ended->second.common_with(range.span)) {
-      for (const ProducerSpan& without : with_channel.missing_in(span)) {
-        for (uint32_t producer = without.begin; producer < without.end; ++producer)
-          dataset.partitions.at({producer, range.attempt})
-              ->tell_end(wanted.subpartition, reader, &afterwards->calls);
-      }
+      add_ends(dataset, reader, range.attempt, with_channel.missing_in(span), &afterwards->ended,
+               &afterwards->calls);
     }
+  }
+}
+
+void DatasetIndex::add_ends(const Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                            AttemptNumber attempt, const std::vector<ProducerSpan>& producers,
+                            std::vector<ProducerSpan>* ended, std::vector<ReaderCall>* calls) {
+  const Attachment& wanted = reader->attachment();
+  for (const ProducerSpan& span : producers) {
+    if (wanted.positions.empty()) {
+      ended->push_back(span);
+      continue;
+    }
+    // It may have more of one than there ever was.
+    for (uint32_t producer = span.begin; producer < span.end; ++producer)
+      dataset.partitions.at({producer, attempt})->tell_end(wanted.subpartition, reader, calls);
   }
 }
 
@@ -236,6 +266,11 @@ void DatasetIndex::detach(const ChannelReader& reader) {
   }
   for (const auto& view : removed.views) view->close_view();
   forget_if_empty(key, dataset);
+}
+
+void DatasetIndex::shut_down() {
+  MutexLock lock(mutex_);
+  rounds_ = nullptr;
 }
 
 size_t DatasetIndex::partition_count() const {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/executor.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
@@ -20,10 +21,24 @@ namespace freshet {
 /// comes first. A reader is kept once for all partitions of its dataset, not once per channel;
 /// attaching and detaching cost a step per channel of its subpartition that exists.
 ///
+/// Each end of a producer concerns all readers of its dataset. While these are many, such ends and
+/// losses are told in rounds, all that came together meanwhile at once, as ranges: thousands of
+/// producers that end before thousands of consumers cost some rounds, and not a step per channel.
+///
 /// Thread-safe; one lock for the list of datasets and one per dataset, under which locks of
 /// PartitionQueues are taken. Readers are told things after they are left.
 class DatasetIndex {
  public:
+  /// Above so many readers of a dataset they are told later.
+  static constexpr size_t kReadersAtOnce = 64;
+
+  /// `rounds` is where that is; null: all is told at once. Used until shut_down().
+  explicit DatasetIndex(Executor* rounds = nullptr)
+      : has_rounds_(rounds != nullptr), rounds_(rounds) {}
+
+  /// From now on all is told at once.
+  void shut_down();
+
   /// kAlreadyExists when the same attempt of the same producer is here.
   Status add_partition(const std::shared_ptr<PartitionQueues>& partition);
 
@@ -69,6 +84,8 @@ class DatasetIndex {
   using PartitionList = std::vector<std::shared_ptr<PartitionQueues>>;
   using StoredList = std::vector<std::shared_ptr<const StoredPartition>>;
   using ProducerAttempt = std::pair<uint32_t, AttemptNumber>;
+  using ProducersByAttempt = std::map<AttemptNumber, ProducerSet>;
+  using ProducersByPlace = std::map<std::pair<AttemptNumber, uint32_t>, ProducerSet>;
   struct Attached {
     std::shared_ptr<ChannelReader> reader;
     PartitionList views;  // Of stored partitions; some of which may be gone.
@@ -89,13 +106,17 @@ class DatasetIndex {
     std::map<Place, Attached> readers GUARDED_BY(mutex);
     // Those that have a channel of a subpartition. Looked up only.
     std::unordered_map<uint32_t, PartitionList> channels GUARDED_BY(mutex);
-    std::map<AttemptNumber, ProducerSet> ended GUARDED_BY(mutex);  // Of `partitions`.
+    ProducersByAttempt ended GUARDED_BY(mutex);  // Of `partitions`.
     std::map<ProducerAttempt, std::shared_ptr<Kept>> stored GUARDED_BY(mutex);
     // The same, by the subpartitions in which they have something; `everywhere`: in all.
     std::unordered_map<uint32_t, KeptList> filled GUARDED_BY(mutex);
     KeptList everywhere GUARDED_BY(mutex);
-    size_t gone GUARDED_BY(mutex) = 0;                                // That may be in these lists.
-    std::map<AttemptNumber, ProducerSet> complete GUARDED_BY(mutex);  // Of `stored`.
+    size_t gone GUARDED_BY(mutex) = 0;              // That may be in these lists.
+    ProducersByAttempt complete GUARDED_BY(mutex);  // Of `stored`.
+    // What a round will tell.
+    ProducersByAttempt untold_ends GUARDED_BY(mutex);    // Of `partitions`.
+    ProducersByAttempt untold_losses GUARDED_BY(mutex);  // They are gone.
+    bool round_due GUARDED_BY(mutex) = false;
     uint64_t next_serial GUARDED_BY(mutex) = 0;
     bool forgotten GUARDED_BY(mutex) = false;  // Nothing may be added any more.
 
@@ -123,6 +144,23 @@ class DatasetIndex {
                             Afterwards* afterwards) REQUIRES(dataset.mutex);
   static void tell_ends(Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
                         Afterwards* afterwards) REQUIRES(dataset.mutex);
+  /// Of `producers`, which have ended and have no channel for the reader, in `ended` those that
+  /// have given it all, as ranges.
+  static void add_ends(const Dataset& dataset, const std::shared_ptr<ChannelReader>& reader,
+                       AttemptNumber attempt, const std::vector<ProducerSpan>& producers,
+                       std::vector<ProducerSpan>* ended, std::vector<ReaderCall>* calls)
+      REQUIRES(dataset.mutex);
+  bool is_told_later(const Dataset& dataset) const REQUIRES(dataset.mutex) {
+    return has_rounds_ && dataset.readers.size() > kReadersAtOnce;
+  }
+  /// How long until the round that is to be begun for what was noted; nothing when one is due.
+  static std::optional<Duration> note_round(Dataset& dataset) REQUIRES(dataset.mutex);
+  void begin_round(const std::shared_ptr<Dataset>& dataset, std::optional<Duration> delay);
+  static void tell_round(Dataset& dataset);
+  /// To the readers of channels in which nothing waits; returns who has channels, which know
+  /// themselves what was taken.
+  static ProducersByPlace tell_channel_ends(const Dataset& dataset, const ProducersByAttempt& ends,
+                                            std::vector<ReaderCall>* calls) REQUIRES(dataset.mutex);
   static void take_channels(Dataset& dataset, const ChannelReader& reader, Afterwards* afterwards)
       REQUIRES(dataset.mutex);
 
@@ -149,7 +187,9 @@ class DatasetIndex {
   std::shared_ptr<Dataset> find_or_make(const Key& key);
   void forget_if_empty(const Key& key, const std::shared_ptr<Dataset>& dataset);
 
+  const bool has_rounds_;
   mutable Mutex mutex_;
+  Executor* rounds_ GUARDED_BY(mutex_);
   std::map<Key, std::shared_ptr<Dataset>> datasets_ GUARDED_BY(mutex_);
 };
 

@@ -38,6 +38,14 @@ size_t ready_together(const std::vector<ReaderCall>& calls, size_t first) {
 
 }  // namespace
 
+Status went_away(ProducerSpan producers) {
+  const std::string who = producers.end - producers.begin == 1
+                              ? fmt::format("producer {} went away before its end", producers.begin)
+                              : fmt::format("producers {} to {} went away before their end",
+                                            producers.begin, producers.end);
+  return unavailable(who);
+}
+
 void tell(const std::vector<ReaderCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const ReaderCall& call = calls[i];
@@ -402,14 +410,30 @@ Status PartitionQueues::missing_at_end(uint64_t written, const ChannelReader& re
 
 void PartitionQueues::tell_end(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                                std::vector<ReaderCall>* calls) {
+  if (subpartition >= options_.subpartitions) return;
   MutexLock lock(mutex_);
   Channel* channel = channels_.find(subpartition);
-  uint64_t written = start_of(subpartition).elements;
-  if (channel != nullptr) {
-    if (channel->reader != reader || channel->end_told || !channel->buffers.empty()) return;
-    channel->end_told = true;
-    written = channel->position;
-  }
+  if (channel == nullptr) return add_end(start_of(subpartition).elements, reader, calls);
+  if (channel->reader == reader) end_channel(channel, calls);
+}
+
+void PartitionQueues::tell_ends(std::vector<ReaderCall>* calls) {
+  MutexLock lock(mutex_);
+  std::vector<Channel*> read;
+  channels_.for_each([&](uint32_t, Channel& channel) {
+    if (channel.reader) read.push_back(&channel);
+  });
+  for (Channel* channel : read) end_channel(channel, calls);
+}
+
+void PartitionQueues::end_channel(Channel* channel, std::vector<ReaderCall>* calls) {
+  if (channel->end_told || !channel->buffers.empty()) return;
+  channel->end_told = true;
+  add_end(channel->position, channel->reader, calls);
+}
+
+void PartitionQueues::add_end(uint64_t written, const std::shared_ptr<ChannelReader>& reader,
+                              std::vector<ReaderCall>* calls) {
   if (Status status = missing_at_end(written, *reader); !status.ok()) {
     calls->push_back(call(ReaderCall::Kind::kLost, reader, std::move(status)));
   } else {
@@ -417,24 +441,23 @@ void PartitionQueues::tell_end(uint32_t subpartition, const std::shared_ptr<Chan
   }
 }
 
+ReaderCall PartitionQueues::release_call(const std::shared_ptr<ChannelReader>& reader) {
+  return call(ReaderCall::Kind::kLost, reader, went_away({producer(), producer() + 1}));
+}
+
 void PartitionQueues::tell_release(uint32_t subpartition,
                                    const std::shared_ptr<ChannelReader>& reader,
                                    std::vector<ReaderCall>* calls) {
   MutexLock lock(mutex_);
   const Channel* channel = channels_.find(subpartition);
-  if (channel == nullptr ? ended_ : channel->reader != reader || channel->end_told) return;
-  calls->push_back(
-      call(ReaderCall::Kind::kLost, reader,
-           unavailable(fmt::format("producer {} went away before its end", producer()))));
+  if (channel == nullptr || channel->reader == reader) calls->push_back(release_call(reader));
 }
 
-bool PartitionQueues::has_untold_ends() const {
+void PartitionQueues::tell_untaken(std::vector<ReaderCall>* calls) {
   MutexLock lock(mutex_);
-  bool untold = false;
   channels_.for_each([&](uint32_t, const Channel& channel) {
-    untold = untold || (channel.reader && !channel.end_told);
+    if (channel.reader && !channel.end_told) calls->push_back(release_call(channel.reader));
   });
-  return untold;
 }
 
 std::vector<uint32_t> PartitionQueues::existing() const {

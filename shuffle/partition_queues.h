@@ -66,6 +66,9 @@ struct ReaderCall {
   std::shared_ptr<PartitionQueues> keep;
 };
 
+/// Why these are lost whose partitions are not here any more.
+Status went_away(ProducerSpan producers);
+
 /// Makes the calls, in order. No lock may be held.
 void tell(const std::vector<ReaderCall>& calls);
 
@@ -186,13 +189,15 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
   /// After set_ended(), for each reader of the dataset.
   void tell_end(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                 std::vector<ReaderCall>* calls);
-  /// For each reader of the dataset, when the partition goes.
+  /// The same for the readers of all channels that exist.
+  void tell_ends(std::vector<ReaderCall>* calls);
+  /// For each reader of the dataset, when the partition goes before its end.
   void tell_release(uint32_t subpartition, const std::shared_ptr<ChannelReader>& reader,
                     std::vector<ReaderCall>* calls);
+  /// When it goes after its end: for those who did not take all that is in channels.
+  void tell_untaken(std::vector<ReaderCall>* calls);
 
   bool ended() const;
-  /// True while a channel that exists has something for somebody who was not told of its end.
-  bool has_untold_ends() const;
 
   /// The channels that exist, rising.
   std::vector<uint32_t> existing() const;
@@ -229,6 +234,10 @@ class PartitionQueues : public std::enable_shared_from_this<PartitionQueues> {
                    std::vector<Buffer>* dropped) REQUIRES(mutex_);
   /// Not ok when the reader has more than the producer ever wrote.
   Status missing_at_end(uint64_t written, const ChannelReader& reader) const;
+  void end_channel(Channel* channel, std::vector<ReaderCall>* calls) REQUIRES(mutex_);
+  void add_end(uint64_t written, const std::shared_ptr<ChannelReader>& reader,
+               std::vector<ReaderCall>* calls);
+  ReaderCall release_call(const std::shared_ptr<ChannelReader>& reader);
   ReaderCall call(ReaderCall::Kind kind, const std::shared_ptr<ChannelReader>& reader,
                   Status cause = {});
   uint32_t block_limit(const ChannelReader& reader) const;

@@ -184,7 +184,7 @@ PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& tr
     : options_(options),
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
       shares_(std::make_shared<MemoryShares>(pool_->total_bytes())),
-      index_(std::make_shared<DatasetIndex>()),
+      index_(std::make_shared<DatasetIndex>(options.timers)),
       connections_(std::make_shared<DataConnections>(options, transport, pool_, index_)),
       spill_(options.spill ? std::make_shared<TempDirectories>(*options.spill) : nullptr) {}
 
@@ -225,6 +225,7 @@ Result<std::unique_ptr<Listener>> PipelinedEnvironment::listen_on(const Address&
 void PipelinedEnvironment::shut_down() {
   listener_ = nullptr;
   unix_listener_ = nullptr;
+  index_->shut_down();
   connections_->shut_down();
 }
 

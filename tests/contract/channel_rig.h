@@ -64,6 +64,7 @@ class ChannelRig {
     uint64_t gate_budget_bytes = 4u << 20;
     uint64_t overdraft_bytes_max = 1ull << 40;  // Nothing to pay back.
     bool disk_on_thread = false;                // As with real sockets.
+    bool timed = false;                         // What comes by time comes.
   };
 
   ChannelRig(RigKind kind, Settings settings) : kind_(kind), settings_(settings) {
@@ -156,7 +157,8 @@ class ChannelRig {
       if (on_threads()) {
         signals_->wait();
       } else if (!executor_.run_one()) {
-        return condition();
+        if (!settings_.timed) return condition();
+        executor_.advance(1ms);
       }
     }
     return false;
@@ -179,6 +181,7 @@ class ChannelRig {
     options.spill = SpillPlace{&files_, "/spill/" + std::to_string(id), disk_, {}};
     options.store = SpillPlace{&files_, "/stored/" + std::to_string(id), disk_, {}};
     options.secret = "secret";
+    if (settings_.timed) options.timers = disk_;
     auto made = ShuffleEnvironment::create(options, *transport_);
     EXPECT_TRUE(made.ok()) << made.status().to_string();
     return std::move(made).value();
