@@ -39,7 +39,7 @@ struct Options {
   bool no_deployment = false;
   bool cluster_only = false;
   std::vector<uint32_t> batch_tasks = {10'000};
-  std::vector<uint32_t> streaming_tasks = {2000};
+  std::vector<uint32_t> streaming_tasks = {10'000};
   uint32_t task_managers = 4;
   uint32_t network_memory_mb = 1024;
 };
@@ -230,11 +230,12 @@ void measure_cluster_row(const Options& options, uint32_t n, const std::string& 
   if (mode == "streaming") {
     row += fmt::format(
         ", \"detect_ms\": {:.0f}, \"decide_ms\": {:.0f}, \"redeploy_ms\": {:.0f}, "
-        "\"failover_ms\": {:.0f}",
+        "\"failover_ms\": {:.0f}, \"cancel_ms\": {:.0f}",
         median_of(all, [](const auto& c) { return c.detect_ms; }),
         median_of(all, [](const auto& c) { return c.decide_ms; }),
         median_of(all, [](const auto& c) { return c.redeploy_ms; }),
-        median_of(all, [](const auto& c) { return c.failover_ms; }));
+        median_of(all, [](const auto& c) { return c.failover_ms; }),
+        median_of(all, [](const auto& c) { return c.cancel_ms; }));
   }
   fmt::print("{}}}\n", row);
   std::fflush(stdout);

@@ -40,11 +40,12 @@ class Run {
     RETURN_IF_ERROR(wait([&] { return all_have_run(); }, "not all tasks have run"));
     costs_.running_ms = milliseconds(clock_->now() - begin);
     RETURN_IF_ERROR(measure_memory());
-    if (options_.mode == RuntimeMode::kStreaming) {
-      RETURN_IF_ERROR(kill_one());
-      RETURN_IF_ERROR(client_->cancel(job_.id));
-    }
+    const bool streaming = options_.mode == RuntimeMode::kStreaming;
+    if (streaming) RETURN_IF_ERROR(kill_one());
+    const TimePoint end = clock_->now();
+    if (streaming) RETURN_IF_ERROR(client_->cancel(job_.id));
     if (!job.wait(kTimeMax)) return deadline_exceeded("the job does not end");
+    costs_.cancel_ms = milliseconds(clock_->now() - end);
     const auto stopped = cluster_.stop();
     if (stopped.exit_code != 0) return internal_error("the cluster does not stop");
     return costs_;

@@ -21,6 +21,7 @@ struct ClusterCosts {
   double decide_ms = 0;       // until it is decided what restarts,
   double redeploy_ms = 0;     // until the first of that is deployed,
   double failover_ms = 0;     // and until all that has to run runs again.
+  double cancel_ms = 0;       // From its cancellation until the job has ended.
   char failure[300] = {};     // Empty: none.
 };
 
