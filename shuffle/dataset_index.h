@@ -14,6 +14,7 @@
 #include "shuffle/channel_reader.h"
 #include "shuffle/partition_queues.h"
 #include "shuffle/stored_partition.h"
+#include "shuffle/wide_limits.h"
 
 namespace freshet {
 
@@ -29,12 +30,9 @@ namespace freshet {
 /// PartitionQueues are taken. Readers are told things after they are left.
 class DatasetIndex {
  public:
-  /// Above so many readers of a dataset they are told later.
-  static constexpr size_t kReadersAtOnce = 64;
-
-  /// `rounds` is where that is; null: all is told at once. Used until shut_down().
-  explicit DatasetIndex(Executor* rounds = nullptr)
-      : has_rounds_(rounds != nullptr), rounds_(rounds) {}
+  /// `rounds` is where many readers are told; null: all is told at once. Used until shut_down().
+  explicit DatasetIndex(Executor* rounds = nullptr, const WideLimits& wide = {})
+      : readers_at_once_(wide.readers_at_once), has_rounds_(rounds != nullptr), rounds_(rounds) {}
 
   /// From now on all is told at once.
   void shut_down();
@@ -151,7 +149,7 @@ class DatasetIndex {
                        std::vector<ProducerSpan>* ended, std::vector<ReaderCall>* calls)
       REQUIRES(dataset.mutex);
   bool is_told_later(const Dataset& dataset) const REQUIRES(dataset.mutex) {
-    return has_rounds_ && dataset.readers.size() > kReadersAtOnce;
+    return has_rounds_ && dataset.readers.size() > readers_at_once_;
   }
   /// How long until the round that is to be begun for what was noted; nothing when one is due.
   static std::optional<Duration> note_round(Dataset& dataset) REQUIRES(dataset.mutex);
@@ -187,6 +185,7 @@ class DatasetIndex {
   std::shared_ptr<Dataset> find_or_make(const Key& key);
   void forget_if_empty(const Key& key, const std::shared_ptr<Dataset>& dataset);
 
+  const size_t readers_at_once_;
   const bool has_rounds_;
   mutable Mutex mutex_;
   Executor* rounds_ GUARDED_BY(mutex_);

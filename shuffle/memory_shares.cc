@@ -12,7 +12,7 @@ namespace freshet {
 namespace {
 
 constexpr uint64_t kWindowBytesMax = 2 * kLargeBlockBytes;
-constexpr uint64_t kFloatingBytesMin = MemoryShares::kWindowsMax * kSmallBlockBytes;
+constexpr uint64_t kFloatingBytesMin = 64 * kSmallBlockBytes;
 constexpr uint64_t kReceivePoolShare = 8;  // One gate takes at most this part of what is left.
 
 uint64_t whole_blocks(uint64_t bytes) { return bytes / kSmallBlockBytes * kSmallBlockBytes; }
@@ -38,9 +38,10 @@ ReceiveMemory windows_memory(uint64_t channels, uint64_t budget_bytes) {
 
 }  // namespace
 
-BufferNeed MemoryShares::receive_need(uint64_t channels, bool stored) {
-  const uint64_t least = std::min(channels, kWindowsMax) * kSmallBlockBytes;
-  return {least, stored ? least : channels * kSmallBlockBytes};
+BufferNeed MemoryShares::receive_need(uint64_t channels, bool stored) const {
+  const uint64_t own = channels * kSmallBlockBytes;
+  const uint64_t least = channels <= wide_.windows_max ? own : kFloatingBytesMin;
+  return {least, stored || !wide_.windows_if_room ? least : own};
 }
 
 void MemoryShares::divide(Told* told) {
@@ -144,7 +145,8 @@ Result<ReceiveMemory> MemoryShares::reserve_receive(const JobId& job, uint64_t c
                                                     uint64_t gate_budget_bytes, bool stored) {
   Told told;
   MutexLock lock(mutex_);
-  const bool windows = channels <= kWindowsMax || (!stored && has_room_for_windows(job, channels));
+  const bool windows = channels <= wide_.windows_max ||
+                       (!stored && wide_.windows_if_room && has_room_for_windows(job, channels));
   const uint64_t least = windows ? channels * kSmallBlockBytes : kFloatingBytesMin;
   const uint64_t budget = receive_budget(job, gate_budget_bytes, least);
   const ReceiveMemory memory = windows ? windows_memory(channels, budget) : floating_memory(budget);

@@ -10,6 +10,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_annotations.h"
+#include "shuffle/wide_limits.h"
 
 namespace freshet {
 
@@ -59,7 +60,8 @@ class MemoryShares {
     virtual void on_shares_changed() const = 0;
   };
 
-  explicit MemoryShares(uint64_t total_bytes) : total_bytes_(total_bytes) {}
+  explicit MemoryShares(uint64_t total_bytes, const WideLimits& wide = {})
+      : total_bytes_(total_bytes), wide_(wide) {}
 
   /// kInvalidArgument when the job alone needs more than there is; kResourceExhausted when it would
   /// have it without the others. Both say how much is needed, in all: a pool of that size is
@@ -67,12 +69,11 @@ class MemoryShares {
   Status reserve(const JobId& job, const MemoryClaim& claim);
 
   /// Receive blocks for a gate with `channels` (not 0) from other processes, as many as
-  /// `gate_budget_bytes` allow and half of the pool has. Up to kWindowsMax channels have some of
-  /// their own, kSmallBlockBytes at least. More have them when that fits; otherwise, and always of
-  /// producers that have `stored` what they made, of which most have nothing for it, none has, and
-  /// each gets some when its data is to flow. Errors as of reserve().
-  static constexpr uint64_t kWindowsMax = 64;
-  static BufferNeed receive_need(uint64_t channels, bool stored);
+  /// `gate_budget_bytes` allow and half of the pool has. Up to WideLimits::windows_max channels
+  /// have some of their own, kSmallBlockBytes at least. More have them when that fits; otherwise,
+  /// and always of producers that have `stored` what they made, of which most have nothing for it,
+  /// none has, and each gets some when its data is to flow. Errors as of reserve().
+  BufferNeed receive_need(uint64_t channels, bool stored) const;
   Result<ReceiveMemory> reserve_receive(const JobId& job, uint64_t channels,
                                         uint64_t gate_budget_bytes, bool stored = false);
 
@@ -134,6 +135,7 @@ class MemoryShares {
   void divide(Told* told) REQUIRES(mutex_);
 
   const uint64_t total_bytes_;
+  const WideLimits wide_;
   std::atomic<uint64_t> parts_{kParts};
 
   mutable Mutex mutex_;

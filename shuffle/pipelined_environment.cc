@@ -183,8 +183,8 @@ Result<std::unique_ptr<ShuffleEnvironment>> ShuffleEnvironment::create(const Opt
 PipelinedEnvironment::PipelinedEnvironment(const Options& options, Transport& transport)
     : options_(options),
       pool_(std::make_shared<SegmentPool>(options.pool_bytes)),
-      shares_(std::make_shared<MemoryShares>(pool_->total_bytes())),
-      index_(std::make_shared<DatasetIndex>(options.timers)),
+      shares_(std::make_shared<MemoryShares>(pool_->total_bytes(), options.wide)),
+      index_(std::make_shared<DatasetIndex>(options.timers, options.wide)),
       connections_(std::make_shared<DataConnections>(options, transport, pool_, index_)),
       spill_(options.spill ? std::make_shared<TempDirectories>(*options.spill) : nullptr) {}
 
@@ -265,7 +265,7 @@ BufferNeed PipelinedEnvironment::need_of(const ResultPartition::Options& options
 }
 
 BufferNeed PipelinedEnvironment::need_of(const InputGate::Options& options) const {
-  return MemoryShares::receive_need(remote_producers(options), options.stored);
+  return shares_->receive_need(remote_producers(options), options.stored);
 }
 
 Result<std::unique_ptr<ShuffleEnvironment::Reservation>> PipelinedEnvironment::reserve(

@@ -15,6 +15,7 @@
 #include "shuffle/result_partition.h"
 #include "shuffle/spill_place.h"
 #include "shuffle/stored_partition.h"
+#include "shuffle/wide_limits.h"
 
 namespace freshet {
 
@@ -41,6 +42,7 @@ class ShuffleEnvironment {
     BlockCodec store_codec = BlockCodec::kLz4;
     uint64_t store_read_bytes = 32u << 20;   // Memory for what is read of them, beside the pool.
     uint64_t store_write_bytes = 16u << 20;  // At most, of the pool, for each that is written.
+    WideLimits wide;
     Duration connect_timeout = 5s;
     Duration hello_timeout = 10s;  // From accepting a connection to its valid hello.
     std::string secret;            // That all peers must know; empty: none.

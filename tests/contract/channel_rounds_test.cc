@@ -9,7 +9,7 @@ namespace {
 /// So many gates that they hear of ends and losses in rounds.
 class ChannelRoundsTest : public ::testing::TestWithParam<RigKind> {
  protected:
-  static constexpr uint32_t kGates = DatasetIndex::kReadersAtOnce + 60;
+  static constexpr uint32_t kGates = WideLimits{}.readers_at_once + 60;
   static constexpr uint32_t kProducers = 20;
 
   ChannelRig rig_{GetParam(), {.pool_bytes = 32u << 20, .timed = true}};

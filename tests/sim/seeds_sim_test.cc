@@ -66,8 +66,10 @@ class SeedTest : public testing::TestWithParam<uint64_t> {
 
  private:
   static uint64_t run_once(const SimJob& job, bool recorded) {
-    SimRun run(
-        job, {.seed = GetParam(), .recorded = recorded, .configuration = patient_configuration()});
+    SimRun run(job, {.seed = GetParam(),
+                     .recorded = recorded,
+                     .wide = GetParam() % 3 == 0,
+                     .configuration = patient_configuration()});
     run.break_things();
     run.expect_exactly_once_or_refused();
     EXPECT_GE(run.faults(), recorded ? 3u : 1u);  // Tasks that are not pass no marks.

@@ -50,8 +50,8 @@ struct SimCluster::TaskManagerProgram {
         runner(tasks) {}
 
   /// On `main`, as the TaskExecutor wants it.
-  Status start(TaskExecutor::Options options, uint16_t data_port, ModuleLoader& modules,
-               TaskRecorder* recorder) {
+  Status start(TaskExecutor::Options options, uint16_t data_port, const WideLimits& wide,
+               ModuleLoader& modules, TaskRecorder* recorder) {
     ShuffleEnvironment::Options settings;
     settings.task_manager = options.id;
     settings.bind = Address{"127.0.0.1", data_port};
@@ -69,6 +69,7 @@ struct SimCluster::TaskManagerProgram {
     settings.timers = &main;
     settings.secret = kClusterSecret;
     settings.random = process.random().fork();
+    settings.wide = wide;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
         options,
@@ -179,9 +180,11 @@ void SimCluster::start_task_manager(uint32_t index) {
   recorders_.push_back(std::make_unique<Recorder>(process, options_));
   TaskRecorder& recorder = *recorders_.back();
   const auto data_port = static_cast<uint16_t>(options_.same_ports ? kDataPort + index : 0);
-  self.main.post("start", [this, &self, &recorder, options, data_port] {
+  WideLimits wide;
+  if (options_.wide) wide = {.windows_max = 0, .windows_if_room = false, .readers_at_once = 1};
+  self.main.post("start", [this, &self, &recorder, options, data_port, wide] {
     const Status status =
-        self.start(options, data_port, modules_, options_.recorded ? &recorder : nullptr);
+        self.start(options, data_port, wide, modules_, options_.recorded ? &recorder : nullptr);
     if (!status.ok()) problems_.push_back(options.name + ": " + status.to_string());
   });
 }

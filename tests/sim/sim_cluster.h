@@ -31,6 +31,7 @@ class SimCluster {
     uint32_t slots = 2;
     bool recorded = true;      // Tasks are; others run as in production, and pass no fault marks.
     bool same_ports = false;   // A TaskManager has the data port of the one that it replaces.
+    bool wide = false;         // Gates and datasets behave as if they had thousands of channels.
     bool one_machine = false;  // All but the clients are on it, and outputs are on its disk.
     Duration restart_delay = 300ms;                         // Of a dead process or host.
     std::map<std::string, std::string> configuration = {};  // Of the JobManager.

@@ -174,10 +174,10 @@ TEST_F(DatasetRoundsTest, WhoeverIsGoneIsToldNothing) {
 }
 
 TEST_F(DatasetRoundsTest, WhereFewReadTheyAreToldAtOnce) {
-  for (uint32_t s = DatasetIndex::kReadersAtOnce; s < kReaders; ++s) index_.detach(*readers_[s]);
+  for (uint32_t s = WideLimits{}.readers_at_once; s < kReaders; ++s) index_.detach(*readers_[s]);
   index_.end_partition(partitions_[0]);
   remove(1);
-  for (uint32_t s = 0; s < DatasetIndex::kReadersAtOnce; ++s) {
+  for (uint32_t s = 0; s < WideLimits{}.readers_at_once; ++s) {
     EXPECT_TRUE(readers_[s]->ended.contains(0));
     EXPECT_TRUE(readers_[s]->lost.contains(1));
   }

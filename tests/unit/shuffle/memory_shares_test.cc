@@ -66,7 +66,7 @@ TEST(MemorySharesTest, ReservesReceiveBlocksForChannelsAndForWhatFloats) {
 
 TEST(MemorySharesTest, OfStoredProducersTheMemoryIsNotForEach) {
   MemoryShares shares(8 * kMiB);
-  const uint64_t least = MemoryShares::receive_need(64, true).least_bytes;
+  const uint64_t least = shares.receive_need(64, true).least_bytes;
   const auto few = shares.reserve_receive(kJob, 4, 4 * kMiB, true);
   ASSERT_TRUE(few.ok());
   EXPECT_GT(few->window_bytes, 0u);
@@ -80,14 +80,14 @@ TEST(MemorySharesTest, OfStoredProducersTheMemoryIsNotForEach) {
     all.push_back(*many);
   }
   EXPECT_EQ(all.back().reserved_bytes, least);
-  EXPECT_EQ(MemoryShares::receive_need(10'000, true).ample_bytes, least);
+  EXPECT_EQ(shares.receive_need(10'000, true).ample_bytes, least);
   for (const ReceiveMemory& memory : all) shares.give_back(kJob, memory);
   EXPECT_TRUE(shares.is_empty());
 }
 
 TEST(MemorySharesTest, WhereWindowsForAllDoNotFitTheCreditOfWideGatesFloats) {
   MemoryShares shares(8 * kMiB);
-  BufferNeed need = MemoryShares::receive_need(5'000, false);
+  BufferNeed need = shares.receive_need(5'000, false);
   EXPECT_EQ(need.least_bytes, 64u << 10);
   EXPECT_EQ(need.ample_bytes, 5'000u * kSmallBlockBytes);
   // One fits, two do not: then none has windows, the first neither.
@@ -102,7 +102,7 @@ TEST(MemorySharesTest, WhereWindowsForAllDoNotFitTheCreditOfWideGatesFloats) {
     EXPECT_EQ(wide->floating_bytes, wide->reserved_bytes);
     all.push_back(*wide);
   }
-  const auto narrow = shares.reserve_receive(kJob, MemoryShares::kWindowsMax, kMiB);
+  const auto narrow = shares.reserve_receive(kJob, WideLimits{}.windows_max, kMiB);
   ASSERT_TRUE(narrow.ok());
   EXPECT_GE(narrow->window_bytes, kSmallBlockBytes);
   all.push_back(*narrow);
@@ -114,7 +114,7 @@ TEST(MemorySharesTest, WhereWindowsForAllDoNotFitTheCreditOfWideGatesFloats) {
 TEST(MemorySharesTest, WhereWindowsForAllFitTheyAreKeptForEach) {
   MemoryShares shares(16 * kMiB);
   BufferNeed need;
-  for (int i = 0; i < 3; ++i) need += MemoryShares::receive_need(5'000, false);
+  for (int i = 0; i < 3; ++i) need += shares.receive_need(5'000, false);
   ASSERT_TRUE(shares.expect(kJob, need).ok());
   ASSERT_TRUE(shares.reserve(kOther, {kMiB, 0}).ok());
   EXPECT_FALSE(shares.reserve(kOther, {kMiB, 0}).ok());
