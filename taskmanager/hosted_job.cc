@@ -100,7 +100,7 @@ void HostedJob::prepare(Done done) {
   if (built_) {
     environment_.main.post("job_is_built",
                            [weak = weak_from_this(), done = std::move(done)]() mutable {
-                             if (const auto self = weak.lock()) done(Status());
+                             if (const auto self = weak.lock()) done(self->code_is_there());
                            });
     return;
   }
@@ -113,6 +113,12 @@ void HostedJob::prepare(Done done) {
                              if (!module.ok()) return self->end_prepare(module.status());
                              self->build(std::move(module).value());
                            });
+}
+
+/// It goes with clean_up(), which may come before who waits for it has its turn.
+Status HostedJob::code_is_there() const {
+  if (built_ != nullptr) return Status();
+  return aborted("job '" + information_.name + "' has ended, and its code is gone");
 }
 
 void HostedJob::build(std::shared_ptr<JobModule> module) {
@@ -132,7 +138,7 @@ void HostedJob::build(std::shared_ptr<JobModule> module) {
 void HostedJob::end_prepare(const Status& status) {
   std::vector<Done> waiting;
   waiting.swap(preparing_);
-  for (Done& done : waiting) done(status);
+  for (Done& done : waiting) done(status.ok() ? code_is_there() : status);
 }
 
 void HostedJob::check(std::set<VertexId> vertices, CheckDone done) {

@@ -49,7 +49,8 @@ class HostedJob final : public std::enable_shared_from_this<HostedJob>, public J
   const std::shared_ptr<const BuiltJob>& built() const { return built_; }
 
   /// Loads and builds the module and compares fingerprints, if that was not done. A failure is not
-  /// remembered.
+  /// remembered. When clean_up() takes the code away before `done` has its turn that hears
+  /// kAborted.
   void prepare(Done done);
 
   /// Has the operators of the vertices checked before anything runs. `done` gets what failed; tasks
@@ -88,6 +89,7 @@ class HostedJob final : public std::enable_shared_from_this<HostedJob>, public J
   void look_at_code(TimePoint due);
   void build(std::shared_ptr<JobModule> module);
   void end_prepare(const Status&);
+  Status code_is_there() const;
   void remove_leftovers(Done done);
   template <class T>
   void run_on_io(std::string_view name, UniqueFunction<T()> work,

@@ -30,6 +30,13 @@ class HostedJobTest : public ::testing::Test {
     main_.advance(time);
   }
 
+  void settle() {
+    for (int i = 0; i < 10; ++i) {
+      main_.run_ready();
+      io_.run_ready();
+    }
+  }
+
   ManualClock clock_;
   ManualExecutor main_{clock_};
   ManualExecutor io_{clock_};
@@ -87,12 +94,6 @@ TEST_F(HostedJobTest, APauseOfTheProcessIsNoTimeOfItsCode) {
 TEST_F(HostedJobTest, ReleasesItsCodeInTheLastCallOfIt) {
   Status prepared = internal_error("not yet");
   job_->prepare([&](const Status& status) { prepared = status; });
-  const auto settle = [&] {
-    for (int i = 0; i < 10; ++i) {
-      main_.run_ready();
-      io_.run_ready();
-    }
-  };
   settle();
   ASSERT_TRUE(prepared.ok()) << prepared.to_string();
   const long scripts = script_.use_count();
@@ -104,6 +105,19 @@ TEST_F(HostedJobTest, ReleasesItsCodeInTheLastCallOfIt) {
   settle();
   EXPECT_TRUE(cleaned);
   EXPECT_EQ(job_->built(), nullptr);
+}
+
+/// A commit that comes twice, just before the release of its job.
+TEST_F(HostedJobTest, WhoWantsItsCodeWhenItGoesHearsThat) {
+  job_->prepare([](const Status&) {});
+  settle();
+  ASSERT_NE(job_->built(), nullptr);
+  Status prepared;
+  job_->prepare([&](const Status& status) { prepared = status; });
+  job_->clean_up([](const Status&) {});
+  settle();
+  EXPECT_EQ(prepared.code(), StatusCode::kAborted);
+  EXPECT_THAT(prepared.message(), HasSubstr("job 'numbers' has ended"));
 }
 
 }  // namespace
