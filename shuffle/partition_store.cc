@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/log.h"
-
 namespace freshet {
 
 namespace {
@@ -32,9 +30,12 @@ Result<std::unique_ptr<PartitionStore>> PartitionStore::create(Options options) 
 PartitionStore::PartitionStore(Options options)
     : options_(std::move(options)),
       directories_(std::make_shared<TempDirectories>(options_.place)),
+      remover_(std::make_shared<FileRemover>(options_.place.files, options_.place.executor,
+                                             directories_)),
       pool_(ReadPool::create(options_.read_bytes)) {}
 
 SpillPlace PartitionStore::place_of(const JobId& job) {
+  remover_->keep(job.to_string());
   return directories_->next(job.to_string());
 }
 
@@ -103,14 +104,7 @@ void PartitionStore::release(const PartitionKey& key) {
     released = entries_.extract(key);
     if (released.empty()) return;
   }
-  const std::string path = released.mapped().partition.path;
-  options_.place.executor->post(
-      "partition_released", [files = options_.place.files, directories = directories_, path] {
-        const Status status = files->remove(path);
-        directories->on_removed();
-        if (!status.ok() && status.code() != StatusCode::kNotFound)
-          LOG_WARN("partition_file_not_removed", {{"path", path}, {"cause", status}});
-      });
+  remover_->remove(released.mapped().partition.path);
 }
 
 void PartitionStore::release_job(const JobId& job) {
@@ -124,15 +118,9 @@ void PartitionStore::release_job(const JobId& job) {
       at = next;
     }
   }
-  options_.place.executor->post(
-      "partitions_released", [files = options_.place.files, directories = directories_, job] {
-        for (const std::string& directory : directories->all()) {
-          const std::string path = directory + "/" + job.to_string();
-          const Status status = files->remove_all(path);
-          if (!status.ok()) LOG_WARN("partitions_not_removed", {{"path", path}, {"cause", status}});
-        }
-        directories->on_removed();
-      });
+  std::vector<std::string> paths;
+  for (const auto& one : released) paths.push_back(one.mapped().partition.path);
+  remover_->remove_all(std::move(paths), job.to_string());
 }
 
 size_t PartitionStore::partition_count() const {

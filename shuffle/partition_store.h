@@ -10,6 +10,7 @@
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/blocking_partition.h"
 #include "shuffle/file_elevator.h"
+#include "shuffle/file_remover.h"
 #include "shuffle/read_pool.h"
 #include "shuffle/stored_partition.h"
 #include "shuffle/temp_directories.h"
@@ -23,7 +24,8 @@ using PartitionKey = StoredPartition::Name;
 /// They are read as often as anybody likes until they are released; two attempts of one producer do
 /// not know of each other. The files of a job are in a directory of its own.
 ///
-/// Thread-safe, one lock, under which nothing is called. Files are removed by the executor.
+/// Thread-safe, one lock, under which nothing is called. Files are removed by the
+/// executor, a few at a time.
 class PartitionStore {
  public:
   struct Options {
@@ -73,6 +75,7 @@ class PartitionStore {
 
   const Options options_;
   const std::shared_ptr<TempDirectories> directories_;
+  const std::shared_ptr<FileRemover> remover_;
   const std::shared_ptr<ReadPool> pool_;
   mutable Mutex mutex_;
   std::map<PartitionKey, Entry> entries_ GUARDED_BY(mutex_);

@@ -228,6 +228,52 @@ TEST_F(PartitionStoreTest, AJobLeavesNothing) {
   EXPECT_THAT(*files_.memory.list(kDirectory), IsEmpty());
 }
 
+/// Of a job with very many files.
+TEST_F(PartitionStoreTest, WhoUsesTheDiskDoesNotWaitForAllThatIsRemoved) {
+  constexpr uint32_t kFiles = 200;
+  for (uint32_t producer = 0; producer < kFiles; ++producer)
+    write_one({.producer = producer}, "text");
+  for (uint32_t producer = 0; producer < kFiles / 2; ++producer)
+    store_->release(key({.producer = producer}));
+  store_->release_job(key().job);
+  size_t left = 0;
+  for (int i = 0; i < 3; ++i) {
+    bool had_its_turn = false;
+    disk_.post("another_job", [&] { had_its_turn = true; });
+    const size_t before = file_count();
+    while (!had_its_turn) disk_.run_one();
+    left = file_count();
+    EXPECT_LE(before - left, FileRemover::kAtOnce);
+  }
+  EXPECT_LT(left, kFiles);
+  disk_.run_ready();
+  EXPECT_EQ(file_count(), 0u);
+  EXPECT_THAT(*files_.memory.list(kDirectory), IsEmpty());
+}
+
+/// As when its TaskManager loses the JobManager for a moment.
+TEST_F(PartitionStoreTest, WhatAJobWritesAfterItWasReleasedStays) {
+  for (uint32_t producer = 0; producer < 20; ++producer) write_one({.producer = producer}, "text");
+  store_->release_job(key().job);
+  write_one({.attempt = 1, .producer = 30}, "again");
+  disk_.run_ready();
+  EXPECT_EQ(text_of({.attempt = 1, .producer = 30}), "again");
+  EXPECT_EQ(file_count(), 1u);
+  store_->release_job(key().job);
+  disk_.run_ready();
+  EXPECT_THAT(*files_.memory.list(kDirectory), IsEmpty());
+}
+
+TEST_F(PartitionStoreTest, AProcessThatEndsLeavesNothingThatWasReleased) {
+  for (uint32_t producer = 0; producer < 20; ++producer) write_one({.producer = producer}, "text");
+  store_->release_job(key().job);
+  while (file_count() == 20) ASSERT_TRUE(disk_.run_one());
+  EXPECT_EQ(file_count(), 20u - FileRemover::kAtOnce);
+  store_ = nullptr;
+  disk_.stop();
+  EXPECT_EQ(file_count(), 0u);
+}
+
 TEST_F(PartitionStoreTest, WhatAKilledProcessLeftIsRemovedAtTheStart) {
   write_one({}, "a");
   files_.memory.put(std::string(kDirectory) + "/other/1-2-3.partition.part", "half");
