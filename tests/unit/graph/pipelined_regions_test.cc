@@ -13,8 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::vector<uint32_t>> regions(const JobGraph& graph) {
-  const PipelinedRegions found(graph);
+std::vector<std::vector<uint32_t>> regions(const JobGraph& graph,
+                                           RegionCycles cycles = RegionCycles::kMerged) {
+  const PipelinedRegions found(graph, cycles);
   std::vector<std::vector<uint32_t>> result;
   for (uint32_t r = 0; r < found.count(); r++) {
     const auto members = found.members(r);
@@ -124,7 +125,10 @@ TEST(PipelinedRegionsTest, CyclesOfSubtasksAreMerged) {
                              .blocking(1, 4)
                              .blocking(2, 3)
                              .graph;
-  EXPECT_EQ(PipelinedRegions(graph, RegionCycles::kLeft).count(), 2u);
+  // e2 reads b1, and d1 reads c1.
+  EXPECT_THAT(regions(graph, RegionCycles::kLeft),
+              ElementsAre(ElementsAre(0, 2, 4, 5, 7, 9, 10, 11), ElementsAre(1, 3, 6, 8, 12)));
+  EXPECT_FALSE(all_can_finish(graph, PipelinedRegions(graph, RegionCycles::kLeft)));
   EXPECT_EQ(regions(graph).size(), 1u);
   const PipelinedRegions merged(graph);
   ASSERT_EQ(merged.logical_regions().size(), 1u);
@@ -135,8 +139,8 @@ TEST(PipelinedRegionsTest, CyclesOfSubtasksAreMerged) {
 TEST(PipelinedRegionsTest, OneRegionMayReadOfAnotherAndOfItself) {
   const JobGraph graph =
       RegionSketch({2, 3, 2}).pipelined(0, 1).pipelined(0, 2).blocking(1, 2).graph;
-  // b1 is in the second region; c0 reads b0, c1 reads b1 and b2.
-  EXPECT_EQ(regions(graph).size(), 2u);
+  // c0 reads b0; c1 reads b1, which is in the first region, and b2.
+  EXPECT_THAT(regions(graph), ElementsAre(ElementsAre(0, 2, 3, 5), ElementsAre(1, 4, 6)));
 }
 
 /// Vertices that pipelined edges join can need each other although no vertex is on a cycle.
@@ -146,6 +150,7 @@ TEST(PipelinedRegionsTest, CyclesOfVerticesAreMerged) {
     const JobGraph graph =
         RegionSketch({2, 2, 2}).pipelined(0, 1).blocking(0, 2, p).blocking(2, 1, p).graph;
     EXPECT_EQ(regions(graph).size(), wide ? 1u : 2u);
+    EXPECT_EQ(regions(graph, RegionCycles::kLeft).size(), 4u);
     EXPECT_FALSE(all_can_finish(graph, PipelinedRegions(graph, RegionCycles::kLeft)));
     EXPECT_TRUE(all_can_finish(graph, PipelinedRegions(graph)));
   }

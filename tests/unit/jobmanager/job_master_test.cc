@@ -496,6 +496,33 @@ TEST(JobMasterBatchTest, MakesAgainWhatAConsumerDoesNotFind) {
   EXPECT_EQ(script.job().graph().at(3).state, TaskState::kCanceling);  // It reads that, too.
 }
 
+/// A producer that is finished a second time starts who reads it, and touches nobody else.
+TEST(JobMasterBatchTest, WhatIsMadeAgainStartsItsConsumerAlone) {
+  JobScript script([] {
+    JobGraph graph = two_vertices(4, 4, Partitioning::kForward);
+    graph.edges[0].exchange = Exchange::kBlocking;
+    graph.mode = RuntimeMode::kBatch;
+    return graph;
+  }());
+  script.run_all({"register 1", "start", "slots 1:0 1:1 1:2 1:3", "all RUNNING"});
+  for (const char* state : {"END_OF_DATA", "FINISHED"}) {
+    for (const char* source : {"0/0#0", "0/1#0", "0/2#0", "0/3#0"})
+      script.run(std::string("state ") + source + " " + state);
+  }
+  script.run_all({"all RUNNING", "state 1/0#0 END_OF_DATA", "state 1/0#0 FINISHED"});
+  EXPECT_THAT(script.run("not_found 1/3#0 0 3 4"),
+              ElementsAre("cancel tm=1 1/3#0", HasSubstr("release_partitions"), "= RESTARTING"));
+  EXPECT_THAT(script.run("state 1/3#0 CANCELED"), Contains(HasSubstr("deploy tm=1 0/3#1")));
+  script.run_all({"state 0/3#1 INITIALIZING", "state 0/3#1 RUNNING", "state 0/3#1 END_OF_DATA"});
+  EXPECT_THAT(script.run("state 0/3#1 FINISHED"), ElementsAre(HasSubstr("deploy tm=1 1/3#1")));
+  const auto& graph = script.job().graph();
+  EXPECT_EQ(graph.at(SubtaskId{VertexId{1}, 0}).state, TaskState::kFinished);
+  for (const uint32_t sink : {1u, 2u}) {
+    EXPECT_EQ(graph.at(SubtaskId{VertexId{1}, sink}).state, TaskState::kRunning);
+    EXPECT_EQ(graph.at(SubtaskId{VertexId{1}, sink}).attempt, 0u);
+  }
+}
+
 TEST(JobMasterBatchTest, GivesBackSlotsThatItCannotUseAnyMoreAndAsksAgain) {
   JobScript script([] {
     JobGraph graph = two_vertices(3, 1);

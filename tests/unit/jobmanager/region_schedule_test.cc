@@ -8,6 +8,7 @@ namespace freshet {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 std::vector<Slot> some_slots(uint32_t count, uint32_t per_task_manager = 2) {
   std::vector<Slot> slots;
@@ -125,6 +126,23 @@ TEST_F(RegionScheduleTest, GivesBackManyInFewSteps) {
   }
   EXPECT_EQ(schedule_->slots().held_count(), 1u);
   EXPECT_LT(steps, 60u);
+}
+
+/// Two regions; the second reads what both make: b1 and b2.
+TEST_F(RegionScheduleTest, ARegionWaitsOnlyForWhatOthersMakeOfItsInputs) {
+  use(RegionSketch({2, 3, 2}).pipelined(0, 1).pipelined(0, 2).blocking(1, 2), RuntimeMode::kBatch);
+  schedule_->slots().update(some_slots(8));
+  const auto indices = [&] {
+    std::vector<uint32_t> started;
+    for (const auto& [index, allocation] : start()) started.push_back(index);
+    return started;
+  };
+  EXPECT_THAT(indices(), ElementsAre(0, 2, 3, 5));
+  end(0);
+  end(2);
+  EXPECT_THAT(indices(), IsEmpty());
+  end(3);
+  EXPECT_THAT(indices(), ElementsAre(1, 4, 6));
 }
 
 TEST_F(RegionScheduleTest, AStreamingJobKeepsItsSlots) {
