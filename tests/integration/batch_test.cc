@@ -46,10 +46,11 @@ class BatchTest : public ::testing::Test {
     counts_ = count_with_coreutils({input_});
   }
 
-  void start(uint32_t task_managers, uint32_t slots) {
+  void start(uint32_t task_managers, uint32_t slots, std::vector<std::string> arguments = {}) {
     TestCluster::Options options;
     options.task_managers = task_managers;
     options.slots = slots;
+    options.arguments = std::move(arguments);
     cluster_.emplace(options);
     ASSERT_TRUE(cluster_->ok()) << cluster_->started().errors;
   }
@@ -93,6 +94,26 @@ TEST_F(BatchTest, WhatIsLostIsMadeAgain) {
   ASSERT_EQ(run.wait(60s), 0) << run.errors() << cluster_->log("jobmanager");
   EXPECT_GE(cluster_->count_in_log("jobmanager", "job_restarts"), 1u);
   expect_counts(output);
+}
+
+/// Its job has ended meanwhile: only the TaskManager itself can know of them.
+TEST_F(BatchTest, WhatAKilledTaskManagerLeftIsGoneWhenItHasStartedAgain) {
+  use_lines(4 * kLines);
+  const TemporaryDirectory one, two;
+  const std::string directories = "io.tmp.dirs=" + one.path() + "," + two.path();
+  start(1, 1, {"--no-restart", "-D", "slot.request.timeout=1 s", "-D", directories});
+  const auto some_in = [](const TemporaryDirectory& directory) {
+    return !partition_files(directory.path()).empty();
+  };
+  FreshetProcess run(cluster_->command("run", word_count(input_, directory_ / "out", "6")));
+  ASSERT_TRUE(wait_until([&] { return some_in(one) && some_in(two); }, 20s)) << run.errors();
+  cluster_->kill("taskmanager-1");
+  ASSERT_EQ(run.wait(60s), 1) << run.errors();
+  EXPECT_TRUE(some_in(one) && some_in(two));
+  FreshetProcess again({"taskmanager", "--jobmanager", cluster_->job_manager().to_string(),
+                        "--state-dir", cluster_->state_directory() + "/test/taskmanager-1", "-D",
+                        directories});
+  EXPECT_TRUE(wait_until([&] { return !some_in(one) && !some_in(two); }, 20s)) << again.errors();
 }
 
 }  // namespace

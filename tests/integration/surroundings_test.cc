@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "tests/integration/results.h"
 #include "tests/integration/test_cluster.h"
 
@@ -42,6 +44,27 @@ TEST(SurroundingsTest, ATemporaryDirectoryMustBeThere) {
   }
   EXPECT_FALSE(exists(missing));
   EXPECT_EQ(bash("TMPDIR= " + run_local()).exit_code, 0);
+}
+
+TEST(SurroundingsTest, TemporaryDirectoriesOfAClusterMustBeUsable) {
+  const TemporaryDirectory directory;
+  const std::string missing = directory / "missing";
+  // Nobody, not even root, makes files in the last one.
+  for (const std::string& place :
+       {missing, directory.path() + "," + missing, std::string("/proc")}) {
+    TestCluster::Options options;
+    options.arguments = {"-D", "io.tmp.dirs=" + place};
+    const TestCluster cluster(options);
+    EXPECT_EQ(cluster.started().exit_code, 1);
+    EXPECT_THAT(cluster.started().errors,
+                HasSubstr("io.tmp.dirs: " + place.substr(place.rfind(',') + 1)));
+    const Outcome local = run_freshet({"run", "--local", "-D", "io.tmp.dirs=" + place,
+                                       job_module("wordcount"), "--mode", "batch"});
+    EXPECT_EQ(local.exit_code, 1);
+    EXPECT_THAT(local.errors, HasSubstr("io.tmp.dirs: " + place.substr(place.rfind(',') + 1)));
+  }
+  EXPECT_FALSE(exists(missing));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 TEST(SurroundingsTest, LocaleAndTimeZoneChangeNothing) {

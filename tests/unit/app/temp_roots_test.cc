@@ -59,6 +59,9 @@ TEST_F(TempRootsTest, WhatIsNotThereOrCannotBeUsedIsNamed) {
   EXPECT_THAT(error("/disk/1,/disk/3"), HasSubstr("/disk/3"));
   EXPECT_THAT(error("/disk/1,/disk/3"), HasSubstr("io.tmp.dirs"));
   EXPECT_THAT(error("/disk/file"), HasSubstr("/disk/file"));
+  files_.set_capacity(0);
+  EXPECT_THAT(error("/disk/1"), HasSubstr("io.tmp.dirs: /disk/1/"));
+  EXPECT_THAT(error("/disk/1"), HasSubstr("no space left on device"));
   EXPECT_THAT(error("tmp"), HasSubstr("'tmp' is not an absolute path"));
   EXPECT_THAT(error("/disk/1,/disk/1/"), HasSubstr("'/disk/1' is named twice"));
 }
