@@ -10,6 +10,7 @@
 #include "runtime/app/port_file.h"
 #include "runtime/app/process_status.h"
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 #include "runtime/base/memory_file_system.h"
 #include "runtime/cli/command.h"
 #include "runtime/connectors/path_pattern.h"
@@ -132,7 +133,8 @@ void check_dependencies(const std::string& text) {
   CHECK(bytes <= text.size());
 }
 
-/// What a process left for those who look for its ports, and a line of /proc/<pid>/stat.
+/// What a process left for those who look for its ports, a line of /proc/<pid>/stat, and
+/// /proc/meminfo.
 void check_port_file(const std::string& text) {
   const auto ports = parse_port_file(text);
   CHECK(ports.ok() || !ports.status().message().empty());
@@ -142,6 +144,17 @@ void check_port_file(const std::string& text) {
 void check_process_stat(const std::string& text) {
   const auto stat = parse_process_stat(text);
   CHECK(!stat || text.find(')') != text.npos);
+}
+
+void check_memory(const std::string& text) {
+  const MachineNumbers machine = parse_memory(text);
+  CHECK(machine.memory_bytes == 0 || text.find("MemTotal:") != text.npos);
+}
+
+void check_log_level(const std::string& text) {
+  const auto level = parse_log_level(text);
+  CHECK(level.ok() == (text == "debug" || text == "info" || text == "warn" || text == "error"));
+  CHECK(level.ok() || !level.status().message().empty());
 }
 
 /// A list of subtasks is what it was when it is written one by one.
@@ -193,6 +206,10 @@ void texts(std::string_view bytes) {
       return check_port_file(text);
     case 'x':
       return check_process_stat(text);
+    case 'r':
+      return check_memory(text);
+    case 'v':
+      return check_log_level(text);
     case 't':
       return check_toolchain(text);
     case 'k':
@@ -212,6 +229,8 @@ Seeds texts_seeds() {
                      {"taskmanager-1", {19, 3456}, false, 2, std::nullopt}};
   return {"c" + to_text(state),
           "a127.0.0.1:6123",
+          "rMemTotal:  24576000 kB\nMemAvailable: 12345 kB\n",
+          "vdebug",
           "a[::1]:80",
           "alocalhost:0",
           "aunix:/run/x",
