@@ -67,9 +67,6 @@ class FileSystem {
   /// Atomic: never removes what somebody just made in it. Ok when there is none;
   /// kFailedPrecondition when it is not empty.
   virtual Status remove_empty_directory(const std::string& path) = 0;
-  /// What may still be written where `path`, which is there, is. kFailedPrecondition when nobody
-  /// knows.
-  virtual Result<uint64_t> free_bytes(const std::string& path);
 
   /// All of a file. Bounded: kResourceExhausted above `limit_bytes`.
   Result<std::string> read_all(const std::string& path, uint64_t limit_bytes = 1ull << 30);

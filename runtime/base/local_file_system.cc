@@ -221,21 +221,11 @@ class LocalFileSystem final : public FileSystem {
       return failed_precondition(path + ": directory not empty");
     return from_errno(path, errno);
   }
-
-  Result<uint64_t> free_bytes(const std::string& path) override {
-    struct statvfs about {};
-    if (::statvfs(path.c_str(), &about) != 0) return from_errno(path, errno);
-    return static_cast<uint64_t>(about.f_bavail) * about.f_frsize;
-  }
 };
 
 }  // namespace
 
 std::unique_ptr<FileSystem> make_local_file_system() { return std::make_unique<LocalFileSystem>(); }
-
-Result<uint64_t> FileSystem::free_bytes(const std::string& path) {
-  return failed_precondition(path + ": its free space is not known");
-}
 
 Result<std::string> FileSystem::read_all(const std::string& path, uint64_t limit_bytes) {
   ASSIGN_OR_RETURN(const FileInfo file, info(path));

@@ -231,9 +231,8 @@ Status MemoryFileSystem::remove_empty_directory(const std::string& path) {
   return Status();
 }
 
-Result<uint64_t> MemoryFileSystem::free_bytes(const std::string& path) {
+uint64_t MemoryFileSystem::free_bytes() const {
   std::lock_guard lock(mutex_);
-  if (!is_directory(normal(path)) && !files_.contains(normal(path))) return missing(path);
   return capacity_ - std::min(capacity_, used_);
 }
 

@@ -30,7 +30,8 @@ class MemoryFileSystem final : public FileSystem {
   Status remove(const std::string& path) override;
   Status remove_all(const std::string& path) override;
   Status remove_empty_directory(const std::string& path) override;
-  Result<uint64_t> free_bytes(const std::string& path) override;
+  /// Of its capacity.
+  uint64_t free_bytes() const;
 
  private:
   class Writer;

@@ -38,7 +38,6 @@ class ForwardingFileSystem : public FileSystem {
   Status remove_empty_directory(const std::string& path) override {
     return local_->remove_empty_directory(path);
   }
-  Result<uint64_t> free_bytes(const std::string& path) override { return local_->free_bytes(path); }
 
  private:
   const std::unique_ptr<FileSystem> local_ = make_local_file_system();

@@ -43,7 +43,6 @@ class HookedFiles final : public FileSystem {
   Status remove_empty_directory(const std::string& path) override {
     return memory.remove_empty_directory(path);
   }
-  Result<uint64_t> free_bytes(const std::string& path) override { return memory.free_bytes(path); }
 
   MemoryFileSystem memory;
   int open_files = 0;  // To be read.
