@@ -16,7 +16,7 @@ FILE_LINES_AIM, FILE_LINES_MAX = 200, 600
 
 MODULES = [
     "runtime/base", "runtime/proto", "runtime/graph", "runtime/operators", "runtime/connectors", "runtime/task",
-    "runtime/metrics", "runtime/api", "runtime/rest", "runtime/app", "runtime/cli", "runtime/testing", "network", "state/snapshot", "state", "shuffle",
+    "runtime/metrics", "runtime/api", "runtime/rest", "runtime/app", "runtime/chaos", "runtime/cli", "runtime/testing", "network", "state/snapshot", "state", "shuffle",
     "jobmanager", "taskmanager",
 ]
 EVERYTHING = set(MODULES)
@@ -38,9 +38,10 @@ ARROWS = {
     "jobmanager": {"runtime/graph", "runtime/proto", "runtime/metrics", "network", "state/snapshot"},
     "taskmanager": {"runtime/graph", "runtime/proto", "runtime/metrics", "network", "runtime/task", "runtime/operators", "state", "shuffle"},
     "runtime/rest": {"runtime/graph", "runtime/metrics", "network", "jobmanager"},
-    "runtime/app": EVERYTHING - {"runtime/cli"},
+    "runtime/app": EVERYTHING - {"runtime/chaos", "runtime/cli"},
+    "runtime/chaos": EVERYTHING - {"runtime/cli"},
     "runtime/cli": EVERYTHING,
-    "runtime/testing": EVERYTHING - {"runtime/app", "runtime/cli"},
+    "runtime/testing": EVERYTHING - {"runtime/app", "runtime/chaos", "runtime/cli"},
 }
 # Interfaces that reach further than their module.
 FREE_HEADERS = {"runtime/connectors": {"network/transport.h"}}
