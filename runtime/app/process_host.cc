@@ -52,6 +52,10 @@ int number_of(ProcessSignal signal) {
       return SIGKILL;
     case ProcessSignal::kInterrupt:
       return SIGINT;
+    case ProcessSignal::kStop:
+      return SIGSTOP;
+    case ProcessSignal::kContinue:
+      return SIGCONT;
   }
   return SIGTERM;
 }

@@ -28,7 +28,9 @@ struct ProcessExit {
   bool by_itself = false;  // Not by a signal.
 };
 
-enum class ProcessSignal { kTerminate, kKill, kInterrupt };
+/// A process that was stopped does nothing, not even end when asked, until it is continued or
+/// killed.
+enum class ProcessSignal { kTerminate, kKill, kInterrupt, kStop, kContinue };
 
 /// Starts and ends processes. An interface, so that a supervisor can be tested without any.
 class ProcessHost {

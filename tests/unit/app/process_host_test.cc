@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 namespace freshet {
 namespace {
 
@@ -53,6 +56,30 @@ TEST(ProcessHostTest, EndsAChildBySignal) {
   const auto exits = reap_one(*host);
   ASSERT_EQ(exits.size(), 1u);
   EXPECT_EQ(exits[0].how, "signal 9 (Killed)");
+}
+
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string id, name;
+  char state = '?';
+  file >> id >> name >> state;
+  return state;
+}
+
+TEST(ProcessHostTest, StopsAChildUntilItIsContinued) {
+  const auto host = make_system_process_host();
+  const auto child = host->spawn(shell("exec sleep 1000"));
+  ASSERT_TRUE(child.ok());
+  host->send_signal(*child, ProcessSignal::kStop);
+  while (state_of(child->pid) != 'T') poll(nullptr, 0, 1);
+  EXPECT_TRUE(host->alive(*child));
+  host->send_signal(*child, ProcessSignal::kTerminate);
+  EXPECT_EQ(state_of(child->pid), 'T');
+  EXPECT_TRUE(host->reap().empty());
+  host->send_signal(*child, ProcessSignal::kContinue);
+  const auto exits = reap_one(*host);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].how, "signal 15 (Terminated)");
 }
 
 TEST(ProcessHostTest, NeverSignalsAnotherProcessThatHasTheIdNow) {
