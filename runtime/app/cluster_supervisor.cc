@@ -26,12 +26,16 @@ ClusterSupervisor::ClusterSupervisor(const Options& options, const ClusterDirect
       clock_(clock) {
   written_.boot = std::move(boot);
   written_.supervisor = own_process();
-  members_.resize(1 + options_.task_managers);
-  members_.front().state.name = std::string(kJobManagerName);
-  for (uint32_t i = 1; i <= options_.task_managers; i++) {
-    members_[i].state.name = task_manager_name(i);
-  }
-  for (Member& member : members_) member.start_at = clock_.now();
+  add_member(std::string(kJobManagerName));
+  for (uint32_t i = 1; i <= options_.task_managers; i++) add_member(task_manager_name(i));
+}
+
+ClusterSupervisor::Member& ClusterSupervisor::add_member(const std::string& name) {
+  Member& member = members_.emplace_back();
+  member.state.name = name;
+  member.start_at = clock_.now();
+  member.backoff = ProcessRestartBackoff(options_.restart_wait_max);
+  return member;
 }
 
 Status ClusterSupervisor::step() {
@@ -82,10 +86,7 @@ void ClusterSupervisor::add_wished() {
   const std::optional<std::string> name = first_wish();
   if (!name) return;
   LOG_INFO("task_manager_added", {{"name", *name}});
-  Member& member = members_.emplace_back();
-  member.state.name = *name;
-  member.start_at = clock_.now();
-  member.wished = true;
+  add_member(*name).wished = true;
 }
 
 void ClusterSupervisor::forget_unwished() {
@@ -103,6 +104,7 @@ Status ClusterSupervisor::on_exit(Member& member, const ProcessExit& exit) {
                              {"pid", exit.process.pid},
                              {"how", exit.how},
                              {"lived_ms", to_millis(lifetime)}});
+  if (options_.on_ended) options_.on_ended(member.life(), exit);
   if (stopping_) return Status();
   const auto& job_manager = members_.front().state;
   if (!is_job_manager(member) && job_manager.running && job_manager.address &&
@@ -144,28 +146,33 @@ Status ClusterSupervisor::start(Member& member) {
   if (member.came_up) member.state.restarts++;
   member.state.running = true;
   member.started = clock_.now();
+  member.lives++;
   member.start_at.reset();
   LOG_INFO("process_started", {{"name", name}, {"pid", member.state.process.pid}});
+  if (options_.on_started) options_.on_started(member.life());
   return Status();
+}
+
+std::vector<std::string> ClusterSupervisor::role_of(const Member& member,
+                                                    const MemberOverrides& overrides) const {
+  if (is_job_manager(member)) {
+    const Address& control = member.state.address ? *member.state.address : options_.control;
+    return {"jobmanager", "--host", control.host, "--port", std::to_string(control.port)};
+  }
+  const Address job_manager = overrides.job_manager.value_or(*members_.front().state.address);
+  return {"taskmanager",        "--jobmanager", job_manager.to_string(),        "--name",
+          member.state.name,    "--slots",      std::to_string(options_.slots), "--host",
+          options_.control.host};
 }
 
 std::vector<std::string> ClusterSupervisor::arguments_of(const Member& member) const {
   const std::string& name = member.state.name;
-  std::vector<std::string> arguments;
-  if (is_job_manager(member)) {
-    const Address& control = member.state.address ? *member.state.address : options_.control;
-    arguments = {"jobmanager", "--host", control.host, "--port", std::to_string(control.port)};
-  } else {
-    arguments = {"taskmanager",
-                 "--jobmanager",
-                 members_.front().state.address->to_string(),
-                 "--name",
-                 name,
-                 "--slots",
-                 std::to_string(options_.slots),
-                 "--host",
-                 options_.control.host};
+  MemberOverrides overrides;
+  if (options_.overrides) {
+    overrides = options_.overrides(
+        name, is_job_manager(member) ? std::nullopt : members_.front().state.address);
   }
+  std::vector<std::string> arguments = role_of(member, overrides);
   for (const auto& [option, value] :
        {std::pair{"--state-dir", directory_.files_of(name)},
         std::pair{"--log-file", directory_.log_of(name)},
@@ -179,6 +186,7 @@ std::vector<std::string> ClusterSupervisor::arguments_of(const Member& member) c
     const auto& first = options_.first_arguments;
     arguments.insert(arguments.end(), first.begin(), first.end());
   }
+  arguments.insert(arguments.end(), overrides.arguments.begin(), overrides.arguments.end());
   return arguments;
 }
 
@@ -198,6 +206,7 @@ void ClusterSupervisor::stop() {
   for (const Member& member : members_) {
     if (member.state.running) {
       processes_.send_signal(member.state.process, ProcessSignal::kTerminate);
+      processes_.send_signal(member.state.process, ProcessSignal::kContinue);
     }
   }
 }

@@ -27,6 +27,18 @@ namespace freshet {
 /// nobody can reach this one any more, and it ends. Never waits: step() is called again and again.
 class ClusterSupervisor {
  public:
+  /// What one process gets that others do not.
+  struct MemberOverrides {
+    std::vector<std::string> arguments;  // After all others.
+    std::optional<Address> job_manager;  // Where a TaskManager finds it, instead of where it is.
+  };
+  /// One process from its start to its end.
+  struct MemberLife {
+    std::string name;  // `jobmanager`, `taskmanager-1`.
+    ProcessIdentity process;
+    uint32_t number = 1;  // 2 after the first restart.
+    TimePoint started;
+  };
   struct Options {
     std::string program;  // This binary.
     uint32_t task_managers = 1;
@@ -39,6 +51,14 @@ class ClusterSupervisor {
     /// Called when a TaskManager has ended that was not asked to, with where the JobManager is.
     /// Returns at once.
     std::function<void(const Address& job_manager, const ProcessExit&)> on_task_manager_ended;
+    Duration restart_wait_max = ProcessRestartBackoff::kLongest;  // 0: always at once.
+    /// Asked each time that a process is about to be started; the address, where the JobManager is,
+    /// is known for TaskManagers only.
+    std::function<MemberOverrides(const std::string& name, const std::optional<Address>&)>
+        overrides;
+    /// Of every process, also while stopping. They return at once.
+    std::function<void(const MemberLife&)> on_started;
+    std::function<void(const MemberLife&, const ProcessExit&)> on_ended;
   };
   static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.
 
@@ -50,7 +70,7 @@ class ClusterSupervisor {
   /// goes on until ended().
   Status step();
 
-  /// Asks all processes to end.
+  /// Asks all processes to end, stopped ones (ProcessSignal::kStop) too.
   void stop();
 
   /// After stop(), when nothing runs any more.
@@ -61,8 +81,11 @@ class ClusterSupervisor {
 
  private:
   struct Member {
+    MemberLife life() const { return {state.name, state.process, lives, started}; }
+
     ClusterProcess state;
     TimePoint started;
+    uint32_t lives = 0;
     std::optional<TimePoint>
         start_at;          // When it is to be started; nullopt: it runs, or stays dead.
     bool came_up = false;  // Once at least.
@@ -76,10 +99,13 @@ class ClusterSupervisor {
   void add_wished();
   /// Those that did not come up, once whoever wished for them knows it and takes the wish back.
   void forget_unwished();
+  /// A name that no process had before.
+  Member& add_member(const std::string& name);
   Status on_exit(Member&, const ProcessExit&);
   Status start_or_retry(Member&);
   Status start(Member&);
   std::vector<std::string> arguments_of(const Member&) const;
+  std::vector<std::string> role_of(const Member&, const MemberOverrides&) const;
   void read_address(Member&);
   void kill_overdue();
   /// Now and then.

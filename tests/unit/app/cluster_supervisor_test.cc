@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "runtime/base/memory_file_system.h"
 
@@ -27,6 +28,8 @@ class FakeProcessHost final : public ProcessHost {
   }
   void send_signal(const ProcessIdentity& process, ProcessSignal signal) override {
     if (!running.contains(process.pid)) return;
+    if (signal == ProcessSignal::kContinue) continued.insert(process.pid);
+    if (signal == ProcessSignal::kContinue) return;
     if (signal == ProcessSignal::kKill || !stubborn) end(process.pid, "signal");
   }
 
@@ -36,6 +39,7 @@ class FakeProcessHost final : public ProcessHost {
   }
 
   std::map<pid_t, Command> running;
+  std::set<pid_t> continued;
   bool stubborn = false;  // Does not end when asked.
   bool refuses = false;   // Starts nothing.
   int spawns = 0;         // Tried.
@@ -139,6 +143,68 @@ TEST_F(ClusterSupervisorTest, GivesFirstArgumentsToTheFirstStartOfEachProcessOnl
   const pid_t second = pid_of("taskmanager-1");
   EXPECT_TRUE(has(second, "always=1"));
   EXPECT_FALSE(has(second, "once=1"));
+}
+
+TEST_F(ClusterSupervisorTest, GivesEachProcessArgumentsOfItsOwnAtEachStart) {
+  options_.arguments = {"-D", "of.all=1"};
+  std::map<std::string, int> asked;
+  options_.overrides = [&](const std::string& name, const std::optional<Address>& job_manager) {
+    ClusterSupervisor::MemberOverrides result;
+    result.arguments = {"-D", fmt::format("of={}/{}", name, ++asked[name])};
+    if (name == "taskmanager-2") {
+      result.job_manager = Address{"127.0.0.1", static_cast<uint16_t>(job_manager->port + 1000)};
+    }
+    EXPECT_EQ(job_manager.has_value(), name != "jobmanager");
+    return result;
+  };
+  start_all();
+  EXPECT_EQ(host_.running.at(pid_of("jobmanager")).arguments.back(), "of=jobmanager/1");
+  const auto& first = host_.running.at(pid_of("taskmanager-1"));
+  EXPECT_EQ(first.arguments.back(), "of=taskmanager-1/1");
+  EXPECT_EQ(*(first.arguments.end() - 3), "of.all=1");
+  EXPECT_EQ(option(first, "--jobmanager"), "127.0.0.1:5100");
+  EXPECT_EQ(option(host_.running.at(pid_of("taskmanager-2")), "--jobmanager"), "127.0.0.1:6100");
+  host_.end(pid_of("taskmanager-1"), "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(host_.running.at(pid_of("taskmanager-1")).arguments.back(), "of=taskmanager-1/2");
+}
+
+TEST_F(ClusterSupervisorTest, TellsOfEachStartAndEnd) {
+  std::vector<std::string> told;
+  using Life = ClusterSupervisor::MemberLife;
+  const auto tell = [&](const Life& life, const std::string& what) {
+    told.push_back(fmt::format("{} {} {} {}", life.name, life.number, life.process.pid, what));
+  };
+  options_.on_started = [&](const Life& life) {
+    EXPECT_EQ(life.started, clock_.now());
+    tell(life, "started");
+  };
+  options_.on_ended = [&](const Life& life, const ProcessExit& exit) { tell(life, exit.how); };
+  start_all();
+  clock_.advance(1min);
+  host_.end(101, "signal 9");
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"jobmanager 1 100 started", "taskmanager-1 1 101 started",
+                                      "taskmanager-2 1 102 started", "taskmanager-1 1 101 signal 9",
+                                      "taskmanager-1 2 103 started"}));
+  supervisor_->stop();
+  ASSERT_TRUE(supervisor_->step().ok());
+  EXPECT_EQ(told.size(), 8u);
+  EXPECT_EQ(told.back(), "taskmanager-2 1 102 signal");
+}
+
+TEST_F(ClusterSupervisorTest, StartsAgainAtOnceHoweverOftenWhenToldSo) {
+  options_.restart_wait_max = Duration(0);
+  start_all();
+  for (int i = 0; i < 20; i++) {
+    host_.end(pid_of("taskmanager-1"), "signal 9");
+    ASSERT_TRUE(supervisor_->step().ok());
+    open_ports();
+    ASSERT_TRUE(supervisor_->step().ok());
+    ASSERT_EQ(host_.running.size(), 3u);
+  }
+  EXPECT_EQ(written().find("taskmanager-1")->restarts, 20u);
 }
 
 TEST_F(ClusterSupervisorTest, StartsTaskManagersOnceTheJobManagerHasAPort) {
@@ -304,6 +370,7 @@ TEST_F(ClusterSupervisorTest, EndsWhatItStartedAndKillsWhatDoesNotEnd) {
   supervisor_->stop();
   ASSERT_TRUE(supervisor_->step().ok());
   EXPECT_EQ(host_.running.size(), 3u);
+  EXPECT_EQ(host_.continued.size(), 3u);  // A stopped process could not end.
   EXPECT_FALSE(supervisor_->ended());
   clock_.advance(ClusterSupervisor::kStopPatience);
   ASSERT_TRUE(supervisor_->step().ok());
