@@ -45,6 +45,7 @@ ARROWS = {
 }
 # Interfaces that reach further than their module.
 FREE_HEADERS = {"runtime/connectors": {"network/transport.h"}}
+YAML_READERS = ("runtime/cli/settings_file.cc", "runtime/chaos/fault_plan_file.cc")
 JOB_HEADERS = ("runtime/api/", "runtime/connectors/")
 
 # Where time, chance, threads and files of the machine may be touched. Tests named here are about real ones.
@@ -129,8 +130,8 @@ def check_includes(tree, path, text):
             tree.report(path, line, "asio", "Asio is included by network/asio_*.cc only; use Transport")
         if target.startswith("rocksdb/") and not path.startswith("state/"):
             tree.report(path, line, "rocksdb", "RocksDB is included below state/ only")
-        if target.startswith("yaml-cpp/") and path != "runtime/cli/settings_file.cc":
-            tree.report(path, line, "yaml", "yaml-cpp is included by runtime/cli/settings_file.cc only")
+        if target.startswith("yaml-cpp/") and path not in YAML_READERS:
+            tree.report(path, line, "yaml", f"yaml-cpp is included by {' and '.join(YAML_READERS)} only")
         check_arrow(tree, path, line, target)
     own = path[:-3] + ".h"
     if path.endswith(".cc") and own in tree.paths and (not includes or includes[0][2] != own):
