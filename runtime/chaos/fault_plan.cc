@@ -13,11 +13,11 @@ namespace {
 /// Decides what the rules leave open.
 class Expansion {
  public:
-  Expansion(const ClusterShape& shape, uint64_t seed) : shape_(shape), seed_(seed) {}
+  Expansion(const ClusterShape& shape, uint64_t seed)
+      : shape_(shape), rules_(make_seeded_random(seed)) {}
 
-  Status add(const FaultRule& rule, size_t index) {
-    // A stream of its own, so that a rule more or less does not change the others.
-    random_ = make_seeded_random(seed_ + 0x9e3779b97f4a7c15u * (index + 1));
+  Status add(const FaultRule& rule) {
+    random_ = rules_->fork();  // So that how much chance one takes does not change the others.
     if (info_of(rule.fault.kind).subject == FaultSubject::kMark) {
       PlannedFault planned;
       ASSIGN_OR_RETURN(planned.fault, complete(rule.fault, true));
@@ -133,7 +133,7 @@ class Expansion {
   }
 
   const ClusterShape& shape_;
-  const uint64_t seed_;
+  const std::unique_ptr<Random> rules_;
   std::unique_ptr<Random> random_;
   std::vector<PlannedFault> planned_;
 };
@@ -200,7 +200,7 @@ Result<std::vector<PlannedFault>> expand(const FaultPlan& plan, const ClusterSha
   Expansion expansion(shape, seed);
   for (size_t i = 0; i < plan.rules.size(); i++) {
     RETURN_IF_ERROR(
-        expansion.add(plan.rules[i], i).with_context(fmt::format("fault {} of the plan", i + 1)));
+        expansion.add(plan.rules[i]).with_context(fmt::format("fault {} of the plan", i + 1)));
   }
   return expansion.take();
 }
