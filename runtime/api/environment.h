@@ -32,6 +32,7 @@ class Environment {
     reader.name = name.empty() ? source.name : std::move(name);
     if (reader.name.empty()) reader.name = "source";
     reader.bounded = source.bounded;
+    reader.repeatable = source.repeatable;
     reader.blocking = source.blocking;
     const uint32_t index = builder_.add_source(std::move(reader), source.reader, source.enumerator,
                                                source.parallelism_max);

@@ -71,6 +71,7 @@ uint32_t GraphBuilder::add(LogicalOperator logical,
     throw UsageError("operator '" + logical.name + "' has no code: its source or sink is empty");
   }
   logical.owned = factory->owned();
+  logical.publication = factory->publication();
   const auto index = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back({.logical = std::move(logical), .factory = std::move(factory)});
   return index;

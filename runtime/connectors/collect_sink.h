@@ -115,6 +115,7 @@ class CollectCommitter final : public Committer {
 template <class T>
 Sink<T> collect_sink(std::shared_ptr<CollectedResults<T>> results) {
   SinkParts parts;
+  parts.publication = {.visible = Visible::kCommitted, .directory = {}};
   parts.writer = [results] {
     return std::make_unique<connectors_detail::CollectWriter<T>>(results);
   };

@@ -30,6 +30,7 @@ class DiscardWriter final : public Operator {
 std::shared_ptr<const OperatorFactory> make_discard_factory(
     std::shared_ptr<DiscardedRecords> counter) {
   SinkParts parts;
+  parts.publication = {.visible = Visible::kNever, .directory = {}};
   parts.writer = [counter] { return std::make_unique<DiscardWriter>(counter); };
   return make_sink_factory(std::move(parts));
 }

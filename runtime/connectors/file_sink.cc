@@ -177,6 +177,7 @@ std::shared_ptr<const OperatorFactory> make_file_factory(std::string directory,
   while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
   SinkParts parts;
   parts.owned = owned(directory);
+  parts.publication = {.visible = Visible::kCommitted, .directory = directory};
   parts.writer = [directory, format = std::move(format)] {
     return std::make_unique<FileWriter>(directory, format);
   };

@@ -90,6 +90,7 @@ class PrintWriter final : public Operator {
 
 std::shared_ptr<const OperatorFactory> make_print_factory(ErasedLineFormat format) {
   SinkParts parts;
+  parts.publication = {.visible = Visible::kAtOnce, .directory = {}};
   parts.writer = [format = std::move(format)] { return std::make_unique<PrintWriter>(format); };
   return make_sink_factory(std::move(parts));
 }

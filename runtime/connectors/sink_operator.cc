@@ -13,6 +13,7 @@ class SinkFactory final : public OperatorFactory {
     return parts_.committer ? parts_.committer() : nullptr;
   }
   std::string owned() const override { return parts_.owned; }
+  Publication publication() const override { return parts_.publication; }
   Status check(const JobId& job, FileSystem& files) const override {
     return parts_.check ? parts_.check(job, files) : Status();
   }

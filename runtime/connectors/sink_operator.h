@@ -14,6 +14,7 @@ struct SinkParts {
   std::function<Status(const JobId&, FileSystem&)> check;
   std::function<void(const JobId&, FileSystem&)> clean_up;
   std::string owned;
+  Publication publication;
 };
 
 std::shared_ptr<const OperatorFactory> make_sink_factory(SinkParts parts);

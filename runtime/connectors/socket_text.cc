@@ -140,6 +140,7 @@ Source<std::string> socket_text(std::string host, uint32_t port, SocketTextOptio
   Source<std::string> source;
   source.name = "socket " + peer;
   source.bounded = false;
+  source.repeatable = false;
   source.blocking = true;
   source.parallelism_max = 1;
   source.enumerator = make_enumerator_factory([] { return make_range_supply(NumberRange{0, 0}); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/ids.h"
+#include "runtime/graph/publication.h"
 #include "runtime/graph/runtime_mode.h"
 
 namespace freshet {
@@ -24,13 +25,15 @@ struct LogicalOperator {
   uint32_t inputs = 1;           // Number of inputs; 0 for a coordinator.
   uint32_t outputs = 1;
   bool source = false;
-  bool bounded = true;  // Of a source.
+  bool bounded = true;     // Of a source.
+  bool repeatable = true;  // Of a source; see Source. No part of the fingerprint.
   bool sink = false;
   bool keyed = false;        // Its first input must be hash-partitioned.
   bool coordinator = false;  // A hidden task of parallelism 1: a split enumerator.
   bool blocking = false;     // Wants a thread of its own.
   Chaining chaining = Chaining::kAlways;
   std::string owned;               // See OperatorFactory::owned(). No part of the fingerprint.
+  Publication publication;         // Of a sink. No part of the fingerprint.
   std::string slot_sharing_group;  // Empty: that of its inputs when they agree, else "default".
 };
 

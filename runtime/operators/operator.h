@@ -10,6 +10,7 @@
 #include "runtime/base/ids.h"
 #include "runtime/base/key_groups.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/publication.h"
 #include "runtime/operators/edge_type.h"
 #include "state/spill_space.h"
 
@@ -161,6 +162,9 @@ class OperatorFactory {
   /// What one operator of a job must have for itself, for people: `output '/data/counts'`. Empty:
   /// nothing. A job in which two operators name the same is refused before it starts.
   virtual std::string owned() const { return {}; }
+
+  /// Of a sink: when and where others see what it takes.
+  virtual Publication publication() const { return {}; }
 
   /// Null for operators that publish nothing.
   virtual std::unique_ptr<Committer> make_committer() const { return nullptr; }

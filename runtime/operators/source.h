@@ -31,7 +31,8 @@ template <class T>
 struct Source {
   std::string name;
   bool bounded = true;
-  bool blocking = false;  // Its poll() may block: the reader's task gets a thread of its own.
+  bool repeatable = true;  // Read again it gives the same records, as after a failure.
+  bool blocking = false;   // Its poll() may block: the reader's task gets a thread of its own.
   std::shared_ptr<const OperatorFactory> enumerator;
   std::shared_ptr<const OperatorFactory> reader;
   uint32_t parallelism_max = 0;  // Most readers that make sense; 0: any.
