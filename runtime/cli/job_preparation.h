@@ -9,6 +9,7 @@
 #include "runtime/base/configuration.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/job_module.h"
+#include "runtime/graph/logical_graph.h"
 
 namespace freshet::cli {
 
@@ -29,6 +30,7 @@ void add_job_options(CLI::App& parser, JobOptions& options);
 struct PreparedJob {
   std::string module_bytes;
   Submission submission;
+  LogicalGraph logical;
 };
 
 /// How long records may wait in an output, in milliseconds; kNeverFlushedByTime when that is
