@@ -184,7 +184,7 @@ void FileQueue::note_error(const Status& status) const {
 
 Status FileQueue::write(const std::string& bytes) {
   if (!writer_) {
-    RETURN_IF_ERROR(options_.place.files->create_directories(options_.place.directory));
+    RETURN_IF_ERROR(options_.place.make_directory());
     ASSIGN_OR_RETURN(writer_, options_.place.files->create(path_));
     is_there_ = true;
   }

@@ -11,6 +11,11 @@ constexpr auto kLookAgain = 20ms;  // Whether it is cancelled.
 
 }  // namespace
 
+Status SpillPlace::make_directory() const {
+  for (const std::string& root : roots) RETURN_IF_ERROR(files->info(root).status());
+  return files->create_directories(directory);
+}
+
 bool SpillPlace::wait_for_disk(const std::atomic<bool>* cancelled,
                                const std::function<bool(Duration longest)>& wait) const {
   if (!run_blocking) return false;

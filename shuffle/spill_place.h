@@ -22,11 +22,17 @@ struct SpillPlace {
   std::function<void(const std::function<void()>&)> run_blocking;
   // More directories, of which files are in one or the other; see TempDirectories.
   std::vector<std::string> others = {};
+  // Parts of all these paths, in the same order, that are never made: in the place of a disk that
+  // has gone nothing is written to the one below. Empty: all may be made.
+  std::vector<std::string> roots = {};
   /// Hears of each error of a file there, on any thread. May be empty.
   std::function<void(const Status&)> on_error = {};
 
   /// Hears when a file that was in order was removed, on any thread. May be empty.
   std::function<void()> on_removed = {};
+
+  /// Makes the directory. May block.
+  Status make_directory() const;
 
   /// Calls `wait(longest)`, which waits until the disk is less far behind, no longer than it is
   /// told, and says whether it is; until it is, or `*cancelled` (may be null). False at once when

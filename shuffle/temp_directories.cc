@@ -22,6 +22,7 @@ TempDirectories::TempDirectories(SpillPlace place) : place_(std::move(place)) {
 SpillPlace TempDirectories::next(std::string_view below) {
   SpillPlace place = place_;
   place.others.clear();
+  place.roots.clear();
   MutexLock lock(mutex_);
   // When none works, whoever comes hears from one of them what is the matter.
   State best = State::kFailed;
@@ -29,6 +30,7 @@ SpillPlace TempDirectories::next(std::string_view below) {
   while (directories_[next_ % directories_.size()].state != best) ++next_;
   const size_t index = next_++ % directories_.size();
   place.directory = directories_[index].path;
+  if (!place_.roots.empty()) place.roots = {place_.roots[index]};
   if (!below.empty()) place.directory.append("/").append(below);
   place.on_error = [self = shared_from_this(), index](const Status& status) {
     self->on_error(index, status);
@@ -60,7 +62,12 @@ void TempDirectories::leave_out(size_t index, State state, const Status& cause) 
     path = directory.path;
     left = static_cast<size_t>(std::ranges::count(directories_, State::kWorks, &Directory::state));
   }
-  LOG_WARN("temp_directory_left_out", {{"path", path}, {"cause", cause}, {"left", left}});
+  LOG_WARN("temp_directory_left_out",
+           {{"path", path},
+            {"cause", cause},
+            {"left", left},
+            {"to_do", state == State::kFull ? "make room there"
+                                            : "restart this TaskManager when it works again"}});
 }
 
 void TempDirectories::on_read_error(const std::string& path) {

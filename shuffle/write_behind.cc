@@ -144,7 +144,7 @@ bool WriteBehind::write_one() {
 Status WriteBehind::write(const Piece& piece) {
   FileSystem& files = *options_.place.files;
   if (!file_) {
-    RETURN_IF_ERROR(files.create_directories(options_.place.directory));
+    RETURN_IF_ERROR(options_.place.make_directory());
     ASSIGN_OR_RETURN(file_, files.create(part_));
     is_there_ = true;
   }

@@ -41,16 +41,32 @@ Result<TempRoots> TempRoots::open(std::string_view setting, const std::string& s
       return invalid_argument("io.tmp.dirs: '" + directory + "' is not an absolute path");
     if (std::ranges::count(directories, directory) > 1)
       return invalid_argument("io.tmp.dirs: '" + directory + "' is named twice");
-    RETURN_IF_ERROR(TempDirectories::check(files, directory).with_context("io.tmp.dirs"));
+    const auto info = files.info(directory);
+    RETURN_IF_ERROR(info.status().with_context("io.tmp.dirs"));
+    if (!info->is_directory)
+      return invalid_argument("io.tmp.dirs: " + directory + " is not a directory");
     roots.roots_.push_back(directory + "/freshet-" + content_hash(state_directory));
   }
+  const Status usable = roots.make();
+  if (!usable.ok()) roots.remove();
+  RETURN_IF_ERROR(usable.with_context("io.tmp.dirs"));
   return roots;
+}
+
+/// Each in its own: another TaskManager may be trying the same.
+Status TempRoots::make() const {
+  for (const std::string& root : roots_) {
+    RETURN_IF_ERROR(files_->create_directories(root));
+    RETURN_IF_ERROR(TempDirectories::check(*files_, root));
+  }
+  return Status();
 }
 
 SpillPlace TempRoots::place(std::string_view name, SpillPlace place) const {
   const auto below = [name](const std::string& root) { return root + "/" + std::string(name); };
   place.directory = below(roots_.front());
   for (size_t i = 1; i < roots_.size(); ++i) place.others.push_back(below(roots_[i]));
+  if (files_ != nullptr) place.roots = roots_;
   return place;
 }
 

@@ -18,7 +18,7 @@ class TempRoots {
   TempRoots() = default;
 
   /// `setting` as io.tmp.dirs. Each must be there, once, and files can be made in it; errors name
-  /// the setting and the directory.
+  /// the setting and the directory. Makes what belongs to this TaskManager alone.
   static Result<TempRoots> open(std::string_view setting, const std::string& state_directory,
                                 FileSystem& files);
 
@@ -29,6 +29,8 @@ class TempRoots {
   void remove() const;
 
  private:
+  Status make() const;
+
   FileSystem* files_ = nullptr;  // Null: they are not its own.
   std::vector<std::string> roots_;
 };

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "runtime/base/memory_file_system.h"
+#include "shuffle/temp_directories.h"
+#include "tests/unit/base/hooked_files.h"
 
 namespace freshet {
 namespace {
@@ -62,8 +66,40 @@ TEST_F(TempRootsTest, WhatIsNotThereOrCannotBeUsedIsNamed) {
   files_.set_capacity(0);
   EXPECT_THAT(error("/disk/1"), HasSubstr("io.tmp.dirs: /disk/1/"));
   EXPECT_THAT(error("/disk/1"), HasSubstr("no space left on device"));
+  EXPECT_EQ(files_.files().size(), 1u);
+  EXPECT_TRUE(files_.list("/disk/1")->empty());
   EXPECT_THAT(error("tmp"), HasSubstr("'tmp' is not an absolute path"));
   EXPECT_THAT(error("/disk/1,/disk/1/"), HasSubstr("'/disk/1' is named twice"));
+}
+
+/// Each removes what it tried, and must find it.
+TEST(TempRootsAtOnceTest, TaskManagersThatStartTogetherDoNotMeet) {
+  testing::HookedFiles files;
+  ASSERT_TRUE(files.create_directories("/disk").ok());
+  bool other_came = false;
+  files.on_append = [&](const std::string&, std::string_view) {
+    if (std::exchange(other_came, true)) return Status();
+    return TempRoots::open("/disk", "/other", files).status();
+  };
+  const auto roots = TempRoots::open("/disk", "/state", files);
+  EXPECT_TRUE(roots.ok()) << roots.status().to_string();
+  EXPECT_TRUE(other_came);
+}
+
+TEST_F(TempRootsTest, WhatVanishesIsNotMadeAgain) {
+  const auto roots = TempRoots::open("/disk/1,/disk/2", "/state", files_);
+  ASSERT_TRUE(roots.ok());
+  SpillPlace place;
+  place.files = &files_;
+  const auto directories = std::make_shared<TempDirectories>(roots->place("spill", place));
+  ASSERT_TRUE(files_.remove_all("/disk/1").ok());
+  const SpillPlace first = directories->next("job"), second = directories->next("job");
+  const Status status = first.make_directory();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), StartsWith("/disk/1/freshet-"));
+  EXPECT_FALSE(files_.info("/disk/1").ok());
+  EXPECT_TRUE(second.make_directory().ok());
+  EXPECT_TRUE(files_.info(second.directory).ok());
 }
 
 }  // namespace
