@@ -1,14 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <sys/mount.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "tests/integration/results.h"
+#include "tests/integration/small_disk.h"
 #include "tests/integration/test_cluster.h"
 
 namespace freshet::testing {
@@ -16,38 +13,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-/// A file system in memory with room for a few modules.
-class SmallDisk {
- public:
-  SmallDisk() : mounted_(::mount("tmpfs", path(), "tmpfs", 0, "size=8m,mode=0700") == 0) {
-    if (!mounted_) why_ = std::strerror(errno);
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(path(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-
-  bool mounted() const { return mounted_; }
-  const std::string& why() const { return why_; }
-  const char* path() const { return directory_.path().c_str(); }
-  std::string operator/(const std::string& name) const { return directory_ / name; }
-
-  /// Takes all that is left.
-  void fill() const {
-    std::ofstream file(directory_ / "filler", std::ios::binary);
-    const std::string page(4096, 'x');
-    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
-    }
-  }
-  void free() const { ASSERT_EQ(std::remove((directory_ / "filler").c_str()), 0); }
-
- private:
-  const TemporaryDirectory directory_;
-  const bool mounted_;
-  std::string why_;
-};
 
 /// A cluster whose files are on a disk that becomes full while it runs.
 class FullDiskTest : public ::testing::Test {
