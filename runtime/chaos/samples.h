@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ struct TaskSample {
   bool operator==(const TaskSample&) const = default;
 };
 
-/// All tasks of a job at one time. `tasks` is parallel to Samples::tasks; empty: nobody answered.
+/// All tasks of a job at one time; `tasks` is parallel to Samples::tasks.
 struct Sample {
   EpochMillis at = 0;
   std::vector<TaskSample> tasks;
@@ -27,7 +28,7 @@ struct Sample {
   std::optional<SeriesPoint::Latency> latency;
 };
 
-/// What was seen of a job while it ran, in order of time.
+/// What was seen of a job while it ran, in order of time. While nobody answered there are none.
 struct Samples {
   struct Task {
     SubtaskId subtask;
@@ -41,8 +42,11 @@ struct Samples {
   const Sample* at(EpochMillis at) const;
 };
 
-/// Rates and sums for a report. A task whose attempt is another one than in the sample before began
-/// from nothing.
+/// What tasks of a kind have taken or made between a sample and the one before it. One whose
+/// attempt is another one now began from nothing.
+uint64_t records_between(const Samples&, size_t index, bool Samples::Task::*kind);
+
+/// Rates and sums for a report.
 std::vector<SeriesPoint> series_of(const Samples&, EpochMillis start);
 
 }  // namespace freshet::chaos
