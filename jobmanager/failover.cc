@@ -117,6 +117,18 @@ FailoverPlan plan_failover(const ExecutionGraph& graph, const std::vector<Subtas
   return planner.run();
 }
 
+FailoverPlan plan_failover(const ExecutionGraph& graph, const std::vector<SubtaskId>& failed,
+                           const std::vector<uint32_t>& lost, FailoverStrategy strategy) {
+  FailoverPlan plan = plan_failover(graph, failed, lost);
+  if (strategy == FailoverStrategy::kRegion || plan.regions.empty()) return plan;
+  plan.regions.clear();
+  for (uint32_t region = 0; region < graph.regions().count(); region++) {
+    plan.steps++;
+    if (graph.begun(region) != 0) plan.regions.push_back(region);
+  }
+  return plan;
+}
+
 std::vector<SubtaskId> misled_consumers(const ExecutionGraph& graph, DatasetId dataset,
                                         uint32_t producer) {
   std::vector<SubtaskId> misled;

@@ -22,6 +22,12 @@ struct TaskFailure {
   std::string endpoint = {};                  // Of the data plane of `task_manager`.
 };
 
+/// How much a failure restarts; `jobmanager.execution.failover-strategy`.
+enum class FailoverStrategy {
+  kRegion,  // What must: see plan_failover().
+  kFull,    // All that has begun.
+};
+
 /// Which regions get new attempts.
 struct FailoverPlan {
   std::vector<uint32_t> regions;  // Ascending.
@@ -38,6 +44,10 @@ struct FailoverPlan {
 /// `lost`: executions whose output was lost with this failure.
 FailoverPlan plan_failover(const ExecutionGraph&, const std::vector<SubtaskId>& failed,
                            const std::vector<uint32_t>& lost);
+
+/// The same by `full`: every region that has begun, unless nothing of it is needed.
+FailoverPlan plan_failover(const ExecutionGraph&, const std::vector<SubtaskId>& failed,
+                           const std::vector<uint32_t>& lost, FailoverStrategy);
 
 /// Subtasks of other regions that have read what a producer made of a blocking edge before the
 /// attempt of it that has ended now.

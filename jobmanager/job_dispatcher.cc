@@ -39,7 +39,10 @@ Result<JobId> JobDispatcher::submit(JobSubmission submission) {
     ASSIGN_OR_RETURN(slot_timeout, configuration.duration(config::kSlotTimeout));
   }
   const JobId id = JobId::random(random_);
-  JobMaster::Options options{id, std::move(submission), slot_timeout, options_.share_groups};
+  JobMaster::Options options{id, std::move(submission), slot_timeout};
+  options.share_groups = options_.share_groups;
+  if (configuration.text(config::kFailoverStrategy) == "full")
+    options.failover = FailoverStrategy::kFull;
   auto record = std::make_unique<JobRecord>();
   record->master = std::make_unique<JobMaster>(std::move(options), std::move(backoff));
   record->information = std::make_shared<const std::string>(

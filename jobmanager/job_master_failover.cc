@@ -20,7 +20,8 @@ void JobMaster::fail(TimePoint now, const TaskFailure& failure, JobCommands& com
               {{"job", id()}, {"attempt", attempt_at(graph_.index_of(subtask))}});
   for (const uint32_t index : lost_outputs)
     LOG_DEBUG("output_lost", {{"job", id()}, {"attempt", attempt_at(index)}});
-  const FailoverPlan plan = plan_failover(graph_, failure.subtasks, lost_outputs);
+  const FailoverPlan plan =
+      plan_failover(graph_, failure.subtasks, lost_outputs, options_.failover);
   if (plan.regions.empty()) return;  // Nobody wants what was lost.
   cause_ = failure.cause;
   if (!failure.task_manager) cause_ = cause_.with_context(describe(failure.subtasks.front()));
@@ -69,7 +70,8 @@ void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<Ou
                               {"task", name_of(subtask)},
                               {"datasets", fmt::format("{}", fmt::join(datasets, ","))},
                               {"consumers", misled.size()}});
-  begin_restart(now, plan_failover(graph_, misled, {}), Duration::zero(), commands);
+  begin_restart(now, plan_failover(graph_, misled, {}, options_.failover), Duration::zero(),
+                commands);
 }
 
 void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,

@@ -133,6 +133,10 @@ struct ConfigKey {
   SETTING(kRestartStrategy, "restart-strategy.type", "exponential-delay", \
           choice("none|fixed-delay|failure-rate|exponential-delay"), kBoth, \
           "whether and when a failed job is restarted") \
+  SETTING(kFailoverStrategy, "jobmanager.execution.failover-strategy", "region", \
+          choice("region|full"), kBoth, \
+          "what a failure restarts: region: what failed, what made its lost input and what is " \
+          "reading its output; full: the whole job") \
   SETTING(kFixedDelayAttempts, "restart-strategy.fixed-delay.attempts", \
           "1", integer(0, 1'000'000'000), kBoth, \
           "restarts before the job fails") \

@@ -50,6 +50,17 @@ TEST_F(FailoverOfBlockingEdgeTest, WhatIsLostIsMadeAgainAndRead) {
   EXPECT_THAT(plan_failover(graph_, {{VertexId{1}, 1}}, {1}).regions, ElementsAre(1, 4, 5));
 }
 
+TEST_F(FailoverOfBlockingEdgeTest, InFullAllThatHasBegunStartsAnew) {
+  move_to(&graph_, 4, TaskState::kRunning);
+  const auto regions = [&](FailoverStrategy strategy) {
+    return plan_failover(graph_, {{VertexId{1}, 0}}, {}, strategy).regions;
+  };
+  EXPECT_THAT(regions(FailoverStrategy::kFull), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(regions(FailoverStrategy::kRegion), ElementsAre(4));
+  end(&graph_, 4, 5);  // What it has read nobody wants any more.
+  EXPECT_THAT(plan_failover(graph_, {}, {1}, FailoverStrategy::kFull).regions, IsEmpty());
+}
+
 TEST_F(FailoverOfBlockingEdgeTest, WhatNobodyWantsIsNotMadeAgain) {
   end(&graph_, 4, 5);
   move_to(&graph_, 5, TaskState::kRunning);
