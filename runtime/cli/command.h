@@ -37,6 +37,7 @@ void add_job_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_builder_trial_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_upload_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_completion_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
+void add_chaos_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_fail_command(CLI::App& parser, std::vector<Command>& commands);
 void add_config_command(CLI::App& parser, std::vector<Command>& commands);
 

@@ -65,7 +65,8 @@ Result<uint64_t> buffer_timeout_of(const Configuration& configuration) {
 }
 
 Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& build,
-                                const Configuration& configuration) {
+                                const Configuration& configuration,
+                                const std::function<Status(const LogicalGraph&)>& inspect) {
   PreparedJob job;
   const auto files = make_local_file_system();
   std::string path = options.module;
@@ -91,6 +92,7 @@ Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& b
   ASSIGN_OR_RETURN(graph_options.buffer_timeout_ms, buffer_timeout_of(configuration));
   auto graph = build_job_graph(built->graph(), graph_options);
   if (!graph.ok()) return graph.status().with_context(built->name());
+  if (inspect) RETURN_IF_ERROR(inspect(built->graph()));
   job.submission.name = built->name();
   job.submission.module_hash = content_hash(job.module_bytes);
   job.submission.build = build;

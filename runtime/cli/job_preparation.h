@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ Result<uint64_t> buffer_timeout_of(const Configuration&);
 Result<BuildOptions> build_options(const JobOptions&, const Configuration&);
 
 /// Reads and builds the job, twice. kAborted, with the text to show, when the job was asked for its
-/// options; kInvalidArgument when they are wrong.
-Result<PreparedJob> prepare_job(const JobOptions&, const BuildOptions&, const Configuration&);
+/// options; kInvalidArgument when they are wrong. `inspect` may refuse what was built.
+Result<PreparedJob> prepare_job(const JobOptions&, const BuildOptions&, const Configuration&,
+                                const std::function<Status(const LogicalGraph&)>& inspect = {});
 
 }  // namespace freshet::cli

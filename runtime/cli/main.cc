@@ -36,7 +36,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
 /// What stands behind `--` in this command; nullptr: nothing may.
 const char* behind_separator(const std::string& command) {
-  if (command == "run" || command == "info" || command == "try-builder" ||
+  if (command == "run" || command == "info" || command == "chaos" || command == "try-builder" ||
       command == "build-upload")
     return "MODULE -- ARGS";
   if (command == "complete-word") return "-- WORDS";
@@ -182,6 +182,7 @@ int run(std::vector<std::string> arguments) {
   add_build_command(parser, invocation, commands);
   add_job_commands(parser, commands);
   add_fail_command(parser, commands);
+  add_chaos_command(parser, invocation, commands);
   add_cluster_commands(parser, commands);
   add_config_command(parser, commands);
   add_process_commands(parser, commands);
@@ -204,8 +205,8 @@ int run(std::vector<std::string> arguments) {
     if (!command.parser->parsed()) continue;
     if (invocation.has_job_arguments && behind_separator(command.parser->get_name()) == nullptr) {
       constexpr const char* kWhat =
-          "arguments after '--' belong to a job or a compiler; only 'freshet run', 'freshet info' "
-          "and 'freshet build' take them";
+          "arguments after '--' belong to a job or a compiler; only 'freshet run', 'freshet info', "
+          "'freshet chaos' and 'freshet build' take them";
       fmt::print(stderr, "freshet: {}\n", kWhat);
       return wrong_usage(kWhat, arguments);
     }

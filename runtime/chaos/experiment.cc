@@ -1,0 +1,203 @@
+#include "runtime/chaos/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/app/private_directory.h"
+#include "runtime/graph/slot_sharing.h"
+
+namespace freshet::chaos {
+
+namespace {
+
+constexpr std::string_view kStrategyOption = "jobmanager.execution.failover-strategy=";
+
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Of one experiment, while it goes on.
+class Course {
+ public:
+  Course(Experiment::Options& options, ProcessHost& processes, FileSystem& files,
+         const Clock& clock, SignalWaiter& signals)
+      : options_(options), processes_(processes), files_(files), clock_(clock), signals_(signals) {}
+
+  Result<ChaosRecord> go() {
+    ChaosRecord& record = options_.record;
+    RETURN_IF_ERROR(check_outputs());
+    ASSIGN_OR_RETURN(const JobRun::Ending reference, run_undisturbed());
+    if (reference.interrupted) {
+      record.interrupted = true;
+      record.exit_code = 2;
+      return std::move(record);
+    }
+    for (const std::string& strategy : options_.strategies) {
+      RETURN_IF_ERROR(run_broken(strategy, reference));
+      if (record.interrupted) break;
+    }
+    for (const RunRecord& run : record.runs)
+      record.exit_code = worse(record.exit_code, run.exit_code);
+    return std::move(record);
+  }
+
+  /// What was put aside goes.
+  ~Course() {
+    for (const std::string& path : aside_) static_cast<void>(files_.remove_all(path));
+  }
+
+ private:
+  /// 1 tells more than 2.
+  static int worse(int a, int b) { return a == 1 || b == 1 ? 1 : std::max(a, b); }
+
+  Status check_outputs() {
+    for (const SinkOutput& output : options_.outputs) {
+      if (!files_.info(output.directory).ok()) continue;
+      return failed_precondition(
+          fmt::format("{} is there already; the job makes it anew: remove it, or name another "
+                      "directory",
+                      output.directory));
+    }
+    return Status();
+  }
+
+  JobRun::Options run_options(const std::string& name) const {
+    JobRun::Options run = options_.run;
+    run.cluster.directory = options_.directory + "/" + name;
+    return run;
+  }
+
+  Result<JobRun::Ending> run_undisturbed() {
+    options_.say("Running the job undisturbed, for its result.");
+    JobRun::Options run = run_options("undisturbed");
+    run.plan.clear();
+    auto ending = JobRun::run(run, processes_, files_, clock_, signals_);
+    if (!ending.ok()) return ending;
+    if (ending->interrupted) {
+      drop_outputs();
+      return ending;
+    }
+    if (!ending->status.ok()) {
+      drop_outputs();
+      return ending->status.with_context("the job fails by itself, undisturbed");
+    }
+    options_.say(fmt::format("It took {:.1f} s.", seconds(ending->ended - ending->submitted)));
+    RETURN_IF_ERROR(put_aside());
+    return ending;
+  }
+
+  static double seconds(Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+  }
+
+  /// What the undisturbed run published, out of the way of the next one, on the same disk.
+  Status put_aside() {
+    for (size_t i = 0; i < options_.outputs.size(); i++) {
+      const std::string& from = options_.outputs[i].directory;
+      const std::string name = from.substr(from.rfind('/') + 1);
+      const std::string to =
+          fmt::format("{}/.{}.undisturbed-{}-{}", parent_of(from), name, own_process().pid, i);
+      RETURN_IF_ERROR(files_.rename(from, to));
+      aside_.push_back(to);
+    }
+    return Status();
+  }
+
+  /// Of a run that is not compared with anything.
+  void drop_outputs() {
+    for (const SinkOutput& output : options_.outputs)
+      static_cast<void>(files_.remove_all(output.directory));
+  }
+
+  Status run_broken(const std::string& strategy, const JobRun::Ending& reference) {
+    if (!options_.record.runs.empty()) drop_outputs();
+    options_.say(fmt::format("Running it with {} planned fault{}, strategy {}.",
+                             options_.run.plan.size(), options_.run.plan.size() == 1 ? "" : "s",
+                             strategy));
+    JobRun::Options run = run_options("broken-" + strategy);
+    if (false)
+      run.cluster.settings.insert(run.cluster.settings.end(),
+                                  {"-D", std::string(kStrategyOption) + strategy});
+    ASSIGN_OR_RETURN(const JobRun::Ending ending,
+                     JobRun::run(run, processes_, files_, clock_, signals_));
+    options_.record.interrupted = ending.interrupted;
+    RunRecord record = record_of(ending);
+    record.strategy = strategy;
+    record.reference_length = to_millis(reference.ended - reference.submitted);
+    if (ending.status.ok()) {
+      RETURN_IF_ERROR(compare(record.verdict));
+    } else {
+      record.verdict.summary = ending.status.message();
+      drop_outputs();
+    }
+    record.exit_code = exit_code_of(record, ending.interrupted);
+    options_.record.runs.push_back(std::move(record));
+    return Status();
+  }
+
+  RunRecord record_of(const JobRun::Ending& ending) const {
+    RunRecord record;
+    if (ending.job) {
+      record.job_state = to_string(ending.job->state);
+      record.tasks = ending.job->tasks;
+      record.restarts = ending.job->restarts;
+    }
+    record.length = to_millis(ending.ended - ending.submitted);
+    for (const InjectedFault& injected : ending.faults)
+      record.faults.push_back(record_of(injected, ending));
+    if (!ending.status.ok()) record.problem = ending.status.message();
+    return record;
+  }
+
+  static FaultRecord record_of(const InjectedFault& injected, const JobRun::Ending& ending) {
+    const auto since_start = [&](TimePoint at) { return to_millis(at - ending.submitted); };
+    FaultRecord record;
+    record.number = injected.planned.number;
+    record.kind = info_of(injected.planned.fault.kind).name;
+    record.target = injected.victim.empty() ? injected.planned.fault.target() : injected.victim;
+    record.text = injected.planned.fault.to_string();
+    if (injected.planned.at && ending.running)
+      record.planned = since_start(*ending.running + *injected.planned.at);
+    if (injected.fired) record.fired = since_start(*injected.fired);
+    if (injected.healed) record.lifted = since_start(*injected.healed);
+    record.why = injected.why_not;
+    record.job_state = injected.job_state;
+    record.end = injected.fired ? FaultEnd::kHarmless : FaultEnd::kNotFired;
+    return record;
+  }
+
+  Status compare(VerdictRecord&) { return Status(); }
+
+  Experiment::Options& options_;
+  ProcessHost& processes_;
+  FileSystem& files_;
+  const Clock& clock_;
+  SignalWaiter& signals_;
+  std::vector<std::string> aside_;  // Parallel to the outputs.
+};
+
+}  // namespace
+
+Result<ChaosRecord> Experiment::run(Options options, ProcessHost& processes, FileSystem& files,
+                                    const Clock& clock, SignalWaiter& signals) {
+  RETURN_IF_ERROR(make_private_directory(options.directory));
+  Result<ChaosRecord> record = Course(options, processes, files, clock, signals).go();
+  if (!options.keep && record.ok() && record->exit_code == 0)
+    static_cast<void>(files.remove_all(options.directory));
+  return record;
+}
+
+int exit_code_of(const RunRecord& run, bool interrupted) {
+  if (interrupted) return 2;
+  if (run.job_state != "FINISHED" || (run.verdict.known && !run.verdict.exact)) return 1;
+  const auto any = [&](FaultEnd end) {
+    return std::any_of(run.faults.begin(), run.faults.end(),
+                       [end](const FaultRecord& fault) { return fault.end == end; });
+  };
+  if (any(FaultEnd::kNotRecovered)) return 1;
+  return any(FaultEnd::kNotFired) || !run.verdict.known ? 2 : 0;
+}
+
+}  // namespace freshet::chaos

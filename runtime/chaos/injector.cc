@@ -1,0 +1,163 @@
+#include "runtime/chaos/injector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace freshet::chaos {
+
+namespace {
+
+ProvokedFailure failure_of(FaultKind kind) {
+  if (kind == FaultKind::kHang) return ProvokedFailure::kHang;
+  return kind == FaultKind::kCrash ? ProvokedFailure::kCrash : ProvokedFailure::kException;
+}
+
+bool has_ended(const JobWatch::Brief& brief) {
+  return brief.forgotten || (brief.job && is_terminal(brief.job->state));
+}
+
+}  // namespace
+
+Injector::Injector(std::vector<PlannedFault> plan, ChaosCluster& cluster, JobWatch& watch)
+    : cluster_(cluster), watch_(watch) {
+  for (PlannedFault& planned : plan) {
+    InjectedFault& outcome = outcomes_.emplace_back();
+    outcome.planned = std::move(planned);
+    outcome.why_not = "its time did not come";
+  }
+}
+
+void Injector::start(TimePoint now) { started_ = now; }
+
+bool Injector::is_due(const InjectedFault& outcome, TimePoint now) const {
+  return started_ && !outcome.fired && outcome.planned.at && *started_ + *outcome.planned.at <= now;
+}
+
+void Injector::step(TimePoint now) {
+  for (InjectedFault& outcome : outcomes_) {
+    const Duration lasts = outcome.planned.fault.lasts;
+    if (outcome.fired && !outcome.healed && *outcome.fired + lasts <= now) heal(outcome, now);
+    if (is_due(outcome, now)) fire(outcome, now);
+  }
+}
+
+void Injector::finish(TimePoint now, const std::string& why) {
+  for (InjectedFault& outcome : outcomes_) {
+    if (outcome.fired && !outcome.healed) heal(outcome, now);
+    if (!outcome.fired)
+      outcome.why_not = is_due(outcome, now) ? fmt::format("{}; {}", why, outcome.why_not) : why;
+  }
+  started_.reset();
+}
+
+bool Injector::done() const {
+  return std::all_of(outcomes_.begin(), outcomes_.end(),
+                     [](const InjectedFault& outcome) { return outcome.fired && outcome.healed; });
+}
+
+void Injector::fire(InjectedFault& outcome, TimePoint now) {
+  const JobWatch::Brief brief = watch_.brief();
+  if (has_ended(brief)) {
+    outcome.why_not = "the job had ended";
+    return;
+  }
+  if (brief.job) outcome.job_state = to_string(brief.job->state);
+  switch (info_of(outcome.planned.fault.kind).subject) {
+    case FaultSubject::kProcess:
+      return fire_at_process(outcome, now);
+    case FaultSubject::kTask:
+      return fire_at_task(outcome, now);
+    default:
+      outcome.why_not = "nothing here can do it";
+  }
+}
+
+void Injector::mark_fired(InjectedFault& outcome, TimePoint at, std::string victim) {
+  outcome.fired = at;
+  outcome.victim = std::move(victim);
+  outcome.why_not.clear();
+  if (outcome.planned.fault.lasts == Duration(0)) outcome.healed = at;
+}
+
+bool Injector::is_registered(const std::string& name, pid_t pid) const {
+  const JobWatch::View view = watch_.view();
+  return std::any_of(view.task_managers.begin(), view.task_managers.end(),
+                     [&](const TaskManagerReport& report) {
+                       return report.name == name && report.pid == static_cast<uint32_t>(pid);
+                     });
+}
+
+void Injector::fire_at_process(InjectedFault& outcome, TimePoint now) {
+  const Fault& fault = outcome.planned.fault;
+  const std::string name = fault.process.to_string();
+  const ChaosCluster::Life* const life = cluster_.life_of(name);
+  if (life == nullptr || paused_.contains(name)) {
+    outcome.why_not = fmt::format("{} {}", name, life == nullptr ? "does not run" : "is paused");
+    return;
+  }
+  if (!fault.process.job_manager && !is_registered(name, life->process.pid)) {
+    outcome.why_not = fmt::format("{} has not registered with the JobManager", name);
+    return;
+  }
+  const bool pause = fault.kind == FaultKind::kPause;
+  const ProcessIdentity victim = life->process;
+  if (!cluster_.signal(name, pause ? ProcessSignal::kStop : ProcessSignal::kKill)) {
+    outcome.why_not = fmt::format("{} has just ended", name);
+    return;
+  }
+  if (pause) paused_[name] = victim;
+  mark_fired(outcome, now, fmt::format("{}, process {}", name, victim.pid));
+}
+
+std::optional<SubtaskId> Injector::running_task(const PlannedFault& planned) const {
+  const JobWatch::View view = watch_.view();
+  const TaskName& wanted = planned.fault.task;
+  std::vector<SubtaskId> found;
+  if (!view.details) return std::nullopt;
+  for (const TaskReport& task : view.details->tasks) {
+    const SubtaskId& id = task.attempt.subtask;
+    if (task.state != TaskState::kRunning) continue;
+    if (!wanted.vertex.empty() && wanted.vertex != std::to_string(id.vertex.value)) continue;
+    if (wanted.subtask && *wanted.subtask != id.index) continue;
+    found.push_back(id);
+  }
+  if (found.empty()) return std::nullopt;
+  return found[planned.chance % found.size()];
+}
+
+void Injector::fire_at_task(InjectedFault& outcome, TimePoint now) {
+  const PlannedFault& planned = outcome.planned;
+  const auto asked = requests_.find(planned.number);
+  if (asked == requests_.end()) {
+    const auto task = running_task(planned);
+    outcome.why_not = fmt::format("{} was not running", planned.fault.target());
+    if (!task) return;
+    const uint64_t number = watch_.fail_task(std::to_string(task->vertex.value), task->index,
+                                             failure_of(planned.fault.kind));
+    requests_.emplace(planned.number, Request{number, now});
+    return;
+  }
+  const auto answer = watch_.outcome_of(asked->second.number);
+  if (!answer) return;
+  const TimePoint at = asked->second.asked;
+  requests_.erase(asked);
+  if (answer->ok()) return mark_fired(outcome, at, **answer);
+  outcome.why_not = answer->status().message();  // It may have ended meanwhile: another one then.
+}
+
+void Injector::heal(InjectedFault& outcome, TimePoint now) {
+  outcome.healed = now;
+  const Fault& fault = outcome.planned.fault;
+  if (fault.kind != FaultKind::kPause) return;
+  const std::string name = fault.process.to_string();
+  const ChaosCluster::Life* const life = cluster_.life_of(name);
+  // It may have been ended meanwhile, and the one of its name is another one.
+  if (life != nullptr && life->process == paused_[name])
+    cluster_.signal(name, ProcessSignal::kContinue);
+  paused_.erase(name);
+}
+
+}  // namespace freshet::chaos

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/chaos/chaos_cluster.h"
+#include "runtime/chaos/fault_plan.h"
+#include "runtime/chaos/job_watch.h"
+
+namespace freshet::chaos {
+
+/// What became of one planned fault.
+struct InjectedFault {
+  PlannedFault planned;
+  std::optional<TimePoint> fired;
+  std::optional<TimePoint> healed;  // When what lasts was taken back.
+  std::string victim;               // Who it met: a process with its id, a task, a file.
+  std::string job_state;            // When it fired.
+  std::string why_not;              // It has not fired, or not yet.
+};
+
+/// Has planned faults happen, each when its time has come and who it is for is there. For the
+/// thread of the cluster.
+class Injector {
+ public:
+  Injector(std::vector<PlannedFault>, ChaosCluster&, JobWatch&);
+
+  /// The job runs: times of the plan count from now.
+  void start(TimePoint now);
+  /// What is due happens, what is over is taken back. Never waits.
+  void step(TimePoint now);
+  /// No more faults; what lasts is taken back now. `why` is said of those that did not fire.
+  void finish(TimePoint now, const std::string& why);
+
+  /// All have fired and been taken back.
+  bool done() const;
+  const std::vector<InjectedFault>& outcomes() const { return outcomes_; }
+
+ private:
+  /// Taken up, not yet answered by the JobManager.
+  struct Request {
+    uint64_t number = 0;
+    TimePoint asked;
+  };
+
+  bool is_due(const InjectedFault&, TimePoint now) const;
+  void fire(InjectedFault&, TimePoint now);
+  void fire_at_process(InjectedFault&, TimePoint now);
+  void fire_at_task(InjectedFault&, TimePoint now);
+  void heal(InjectedFault&, TimePoint now);
+  static void mark_fired(InjectedFault&, TimePoint at, std::string victim);
+  /// One that runs, of those that the fault may meet.
+  std::optional<SubtaskId> running_task(const PlannedFault&) const;
+  /// The JobManager knows it: otherwise its loss would meet nobody.
+  bool is_registered(const std::string& name, pid_t pid) const;
+
+  ChaosCluster& cluster_;
+  JobWatch& watch_;
+  std::optional<TimePoint> started_;
+  std::vector<InjectedFault> outcomes_;
+  std::map<uint32_t, Request> requests_;  // By the number of the fault.
+  std::map<std::string, ProcessIdentity> paused_;
+};
+
+}  // namespace freshet::chaos

@@ -1,0 +1,142 @@
+#include "runtime/chaos/job_run.h"
+
+#include <fmt/format.h>
+
+namespace freshet::chaos {
+
+namespace {
+
+constexpr Duration kPoll = 2ms;
+constexpr Duration kBetweenReports = 100ms;
+constexpr uint64_t kLogBytesMax = 1u << 30;
+
+/// What one run knows while it goes on.
+class Course {
+ public:
+  Course(const JobRun::Options& options, ChaosCluster& cluster, const Clock& clock,
+         SignalWaiter& signals)
+      : options_(options),
+        cluster_(cluster),
+        clock_(clock),
+        signals_(signals),
+        watch_({cluster.job_manager(), options.cluster.secret, options.on_details}, clock),
+        injector_(options.plan, cluster, watch_) {}
+
+  /// Not ok: the job was refused.
+  Status go(JobRun::Ending& ending) {
+    watch_.submit(options_.submission, options_.module_bytes, options_.cluster.task_managers);
+    deadline_ = clock_.now() + options_.patience;
+    while (!over(ending)) {
+      if (refused_) return brief_.submitted;
+      cluster_.step();
+      injector_.step(clock_.now());
+      report_progress();
+      const auto signal = signals_.wait(kPoll);
+      if (signal && *signal != SignalWaiter::Signal::kChild) interrupted_ = true;
+      look(ending);
+    }
+    ending.ended = clock_.now();
+    injector_.finish(clock_.now(), why_no_more(ending));
+    ending.faults = injector_.outcomes();
+    ending.job = brief_.job;
+    return Status();
+  }
+
+ private:
+  void look(JobRun::Ending& ending) {
+    brief_ = watch_.brief();
+    const StatusCode submitted = brief_.submitted.code();
+    if (brief_.submitted.ok() && !submitted_) {
+      submitted_ = true;
+      ending.submitted = clock_.now();
+    }
+    refused_ = !brief_.submitted.ok() && submitted != StatusCode::kUnavailable;
+    const bool runs = brief_.job && brief_.job->state != JobState::kCreated;
+    if (!runs || ending.running) return;
+    ending.running = clock_.now();
+    injector_.start(clock_.now());
+    Duration last(0);
+    for (const PlannedFault& planned : options_.plan)
+      last = std::max(last, planned.at.value_or(Duration(0)) + planned.fault.lasts);
+    deadline_ = clock_.now() + last + options_.patience;
+  }
+
+  bool over(JobRun::Ending& ending) {
+    if (interrupted_) {
+      ending.interrupted = true;
+      ending.status = aborted("interrupted");
+    } else if (brief_.forgotten) {
+      ending.status = unavailable(
+          "the JobManager that was started again does not know the job: this version keeps jobs in "
+          "memory only");
+    } else if (brief_.job && is_terminal(brief_.job->state)) {
+      ending.status = end_of(*brief_.job);
+    } else if (clock_.now() > deadline_) {
+      ending.status = deadline_exceeded(fmt::format(
+          "the job did not end within {} of its last fault: {}", format_duration(options_.patience),
+          brief_.job ? state_of(*brief_.job) : "it was not even submitted"));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  static Status end_of(const JobReport& job) {
+    if (job.state == JobState::kFinished) return Status();
+    return aborted(fmt::format("the job ended {}: {}", to_string(job.state), job.cause.message()));
+  }
+
+  static std::string state_of(const JobReport& job) {
+    std::string text = fmt::format("it is {}", to_string(job.state));
+    if (!job.waiting_for.empty()) text += ", waits for " + job.waiting_for;
+    if (!job.cause.ok()) text += fmt::format(" (last failure: {})", job.cause.message());
+    return text;
+  }
+
+  static std::string why_no_more(const JobRun::Ending& ending) {
+    if (ending.interrupted) return "the run was interrupted";
+    return ending.status.ok() ? "the job had ended" : "the run had ended";
+  }
+
+  void report_progress() {
+    if (!options_.on_progress || clock_.now() < report_at_) return;
+    report_at_ = clock_.now() + kBetweenReports;
+    options_.on_progress(brief_, injector_.outcomes());
+  }
+
+  const JobRun::Options& options_;
+  ChaosCluster& cluster_;
+  const Clock& clock_;
+  SignalWaiter& signals_;
+  JobWatch watch_;
+  Injector injector_;
+  JobWatch::Brief brief_{unavailable(""), std::nullopt, false, false};
+  TimePoint deadline_;
+  TimePoint report_at_;
+  bool submitted_ = false;
+  bool refused_ = false;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+Result<JobRun::Ending> JobRun::run(const Options& options, ProcessHost& processes,
+                                   FileSystem& files, const Clock& clock, SignalWaiter& signals) {
+  Ending ending;
+  ending.started = clock.now();
+  ending.epoch_of_start = clock.epoch_millis();
+  ASSIGN_OR_RETURN(const auto cluster,
+                   ChaosCluster::start(options.cluster, processes, files, clock, signals));
+  {
+    Course course(options, *cluster, clock, signals);
+    RETURN_IF_ERROR(course.go(ending));
+  }
+  ending.lives = cluster->lives();
+  auto log =
+      files.read_all(cluster->directory().log_of(std::string(kJobManagerName)), kLogBytesMax);
+  if (log.ok()) ending.job_manager_log = *std::move(log);
+  if (!ending.status.ok() && !ending.interrupted) cluster->keep_files();
+  return ending;
+}
+
+}  // namespace freshet::chaos

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/chaos/chaos_cluster.h"
+#include "runtime/chaos/injector.h"
+#include "runtime/chaos/job_watch.h"
+
+namespace freshet::chaos {
+
+/// One run of a job on a cluster of its own, from the start of the processes to the end of the job,
+/// broken by a plan or left alone. For one thread.
+class JobRun {
+ public:
+  struct Options {
+    ChaosCluster::Options cluster;
+    Submission submission;
+    std::string module_bytes;
+    std::vector<PlannedFault> plan;  // Empty: undisturbed.
+    /// Longest time from the last fault, or the start, to the end of the job.
+    Duration patience = 10min;
+    /// While it goes on, every tenth of a second.
+    std::function<void(const JobWatch::Brief&, const std::vector<InjectedFault>&)> on_progress;
+    std::function<void(const JobDetails&, TimePoint)> on_details;  // See JobWatch::Options.
+  };
+
+  struct Ending {
+    std::optional<JobReport> job;  // As it was seen last.
+    Status status;                 // Ok: it FINISHED.
+    bool interrupted = false;      // By a signal.
+    TimePoint started;             // The processes.
+    TimePoint submitted;
+    std::optional<TimePoint> running;  // Faults are counted from here.
+    TimePoint ended;
+    EpochMillis epoch_of_start = 0;  // For lines of logs.
+    std::vector<InjectedFault> faults;
+    std::vector<ChaosCluster::Life> lives;
+    std::string job_manager_log;
+  };
+
+  /// An error: there was no run at all, since the cluster did not come up or refused the job.
+  static Result<Ending> run(const Options&, ProcessHost&, FileSystem&, const Clock&, SignalWaiter&);
+};
+
+}  // namespace freshet::chaos
