@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "runtime/app/private_directory.h"
-#include "runtime/graph/slot_sharing.h"
+#include "runtime/chaos/output_check.h"
+#include "runtime/chaos/samples.h"
+#include "runtime/chaos/timeline.h"
 
 namespace freshet::chaos {
 
@@ -148,7 +150,57 @@ class Course {
     for (const InjectedFault& injected : ending.faults)
       record.faults.push_back(record_of(injected, ending));
     if (!ending.status.ok()) record.problem = ending.status.message();
+    tell_what_followed(ending, record);
     return record;
+  }
+
+  static void tell_what_followed(const JobRun::Ending& ending, RunRecord& record) {
+    Timeline timeline(ending.id.to_string(), ending.submitted_epoch);
+    timeline.read_all(ending.job_manager_log);
+    std::vector<FiredFault> fired;
+    for (const InjectedFault& injected : ending.faults) {
+      if (injected.fired) fired.push_back(fired_of(injected, ending));
+    }
+    const std::vector<FaultOutcome> outcomes = timeline.outcomes(fired, ending.samples);
+    for (size_t i = 0; i < fired.size(); i++) {
+      for (FaultRecord& fault : record.faults) {
+        if (fault.number == fired[i].number) add(outcomes[i], fault);
+      }
+    }
+    record.restarted = timeline.restarts();
+    record.series = series_of(ending.samples, ending.submitted_epoch);
+    record.scheduled = std::any_of(record.series.begin(), record.series.end(),
+                                   [](const SeriesPoint& point) { return point.latency; });
+  }
+
+  static void add(const FaultOutcome& outcome, FaultRecord& fault) {
+    fault.end = outcome.end;
+    fault.merged_with = outcome.merged_with;
+    fault.times = outcome.times;
+    if (!outcome.job_state.empty()) fault.job_state = outcome.job_state;
+    if (!outcome.why.empty()) fault.why = outcome.why;
+    fault.tasks_restarted = outcome.tasks_restarted;
+    fault.records_reprocessed = outcome.records_reprocessed;
+    fault.restarted = outcome.restarted;
+  }
+
+  static FiredFault fired_of(const InjectedFault& injected, const JobRun::Ending& ending) {
+    const auto epoch = [&](TimePoint at) {
+      return ending.submitted_epoch + to_millis(at - ending.submitted);
+    };
+    const Fault& fault = injected.planned.fault;
+    FiredFault fired;
+    fired.number = injected.planned.number;
+    fired.at = epoch(*injected.fired);
+    if (fault.lasts > Duration(0) && injected.healed) fired.lifted = epoch(*injected.healed);
+    fired.task = injected.task;
+    const FaultSubject subject = info_of(fault.kind).subject;
+    if (subject == FaultSubject::kLink) {
+      fired.processes = {fault.link.from.to_string(), fault.link.to.to_string()};
+    } else if (subject != FaultSubject::kTask && !fault.process.is_any()) {
+      fired.processes = {fault.process.to_string()};
+    }
+    return fired;
   }
 
   static FaultRecord record_of(const InjectedFault& injected, const JobRun::Ending& ending) {
@@ -168,7 +220,35 @@ class Course {
     return record;
   }
 
-  Status compare(VerdictRecord&) { return Status(); }
+  Status compare(VerdictRecord& verdict) {
+    verdict.known = true;
+    verdict.exact = true;
+    verdict.method = "compared with an undisturbed run";
+    for (size_t i = 0; i < options_.outputs.size(); i++) {
+      ASSIGN_OR_RETURN(const OutputVerdict output,
+                       compare_outputs(aside_[i], options_.outputs[i].directory, files_));
+      add(options_.outputs[i].name, output, verdict);
+    }
+    return Status();
+  }
+
+  static void add(const std::string& name, const OutputVerdict& output, VerdictRecord& verdict) {
+    verdict.exact = verdict.exact && output.exact();
+    verdict.expected += output.expected_records;
+    verdict.seen += output.actual_records;
+    verdict.lost += output.count(RecordFault::kLost);
+    verdict.doubled += output.count(RecordFault::kDoubled);
+    verdict.altered += output.count(RecordFault::kAltered);
+    verdict.invented += output.count(RecordFault::kInvented);
+    if (!verdict.summary.empty()) verdict.summary += "; ";
+    verdict.summary += fmt::format("{}: {}", name, output.summary());
+    for (const WrongRecord& wrong : output.shown) {
+      const bool altered = wrong.fault == RecordFault::kAltered;
+      verdict.examples.push_back({std::string(to_string(wrong.fault)),
+                                  wrong.expected.empty() ? wrong.actual : wrong.expected,
+                                  altered ? wrong.actual : ""});
+    }
+  }
 
   Experiment::Options& options_;
   ProcessHost& processes_;

@@ -137,14 +137,17 @@ void Injector::fire_at_task(InjectedFault& outcome, TimePoint now) {
     if (!task) return;
     const uint64_t number = watch_.fail_task(std::to_string(task->vertex.value), task->index,
                                              failure_of(planned.fault.kind));
-    requests_.emplace(planned.number, Request{number, now});
+    requests_.emplace(planned.number, Request{number, *task, now});
     return;
   }
   const auto answer = watch_.outcome_of(asked->second.number);
   if (!answer) return;
-  const TimePoint at = asked->second.asked;
+  const Request request = asked->second;
   requests_.erase(asked);
-  if (answer->ok()) return mark_fired(outcome, at, **answer);
+  if (answer->ok()) {
+    outcome.task = request.task;
+    return mark_fired(outcome, request.asked, **answer);
+  }
   outcome.why_not = answer->status().message();  // It may have ended meanwhile: another one then.
 }
 

@@ -17,6 +17,7 @@ struct InjectedFault {
   std::optional<TimePoint> fired;
   std::optional<TimePoint> healed;  // When what lasts was taken back.
   std::string victim;               // Who it met: a process with its id, a task, a file.
+  std::optional<SubtaskId> task;    // Likewise, of faults of tasks.
   std::string job_state;            // When it fired.
   std::string why_not;              // It has not fired, or not yet.
 };
@@ -42,6 +43,7 @@ class Injector {
   /// Taken up, not yet answered by the JobManager.
   struct Request {
     uint64_t number = 0;
+    SubtaskId task;
     TimePoint asked;
   };
 

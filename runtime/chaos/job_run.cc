@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "network/asio_transport.h"
+
 namespace freshet::chaos {
 
 namespace {
@@ -19,7 +23,8 @@ class Course {
         cluster_(cluster),
         clock_(clock),
         signals_(signals),
-        watch_({cluster.job_manager(), options.cluster.secret, options.on_details}, clock),
+        transport_(make_asio_transport({})),
+        watch_({cluster.job_manager(), options.cluster.secret}, clock),
         injector_(options.plan, cluster, watch_) {}
 
   /// Not ok: the job was refused.
@@ -39,6 +44,10 @@ class Course {
     injector_.finish(clock_.now(), why_no_more(ending));
     ending.faults = injector_.outcomes();
     ending.job = brief_.job;
+    if (sampler_ != nullptr) {
+      sampler_->stop();
+      ending.samples = sampler_->samples();
+    }
     return Status();
   }
 
@@ -46,9 +55,13 @@ class Course {
   void look(JobRun::Ending& ending) {
     brief_ = watch_.brief();
     const StatusCode submitted = brief_.submitted.code();
-    if (brief_.submitted.ok() && !submitted_) {
-      submitted_ = true;
+    if (brief_.submitted.ok() && sampler_ == nullptr) {
       ending.submitted = clock_.now();
+      ending.submitted_epoch = clock_.epoch_millis();
+      ending.id = watch_.view().job;
+      sampler_ = std::make_unique<Sampler>(
+          Sampler::Options{cluster_.job_manager(), options_.cluster.secret}, ending.id,
+          options_.submission.graph, *transport_, clock_);
     }
     refused_ = !brief_.submitted.ok() && submitted != StatusCode::kUnavailable;
     const bool runs = brief_.job && brief_.job->state != JobState::kCreated;
@@ -108,12 +121,13 @@ class Course {
   ChaosCluster& cluster_;
   const Clock& clock_;
   SignalWaiter& signals_;
+  const std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Sampler> sampler_;  // Once the job is there.
   JobWatch watch_;
   Injector injector_;
   JobWatch::Brief brief_{unavailable(""), std::nullopt, false, false};
   TimePoint deadline_;
   TimePoint report_at_;
-  bool submitted_ = false;
   bool refused_ = false;
   bool interrupted_ = false;
 };
@@ -123,8 +137,7 @@ class Course {
 Result<JobRun::Ending> JobRun::run(const Options& options, ProcessHost& processes,
                                    FileSystem& files, const Clock& clock, SignalWaiter& signals) {
   Ending ending;
-  ending.started = clock.now();
-  ending.epoch_of_start = clock.epoch_millis();
+  ending.submitted = clock.now();
   ASSIGN_OR_RETURN(const auto cluster,
                    ChaosCluster::start(options.cluster, processes, files, clock, signals));
   {

@@ -9,6 +9,7 @@
 #include "runtime/chaos/chaos_cluster.h"
 #include "runtime/chaos/injector.h"
 #include "runtime/chaos/job_watch.h"
+#include "runtime/chaos/sampler.h"
 
 namespace freshet::chaos {
 
@@ -25,18 +26,18 @@ class JobRun {
     Duration patience = 10min;
     /// While it goes on, every tenth of a second.
     std::function<void(const JobWatch::Brief&, const std::vector<InjectedFault>&)> on_progress;
-    std::function<void(const JobDetails&, TimePoint)> on_details;  // See JobWatch::Options.
   };
 
   struct Ending {
     std::optional<JobReport> job;  // As it was seen last.
     Status status;                 // Ok: it FINISHED.
     bool interrupted = false;      // By a signal.
-    TimePoint started;             // The processes.
     TimePoint submitted;
+    EpochMillis submitted_epoch = 0;   // The same for lines of logs.
     std::optional<TimePoint> running;  // Faults are counted from here.
     TimePoint ended;
-    EpochMillis epoch_of_start = 0;  // For lines of logs.
+    JobId id;
+    Samples samples;
     std::vector<InjectedFault> faults;
     std::vector<ChaosCluster::Life> lives;
     std::string job_manager_log;

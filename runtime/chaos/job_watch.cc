@@ -110,11 +110,8 @@ Status JobWatch::ask() {
   if (pending_ && registered >= pending_->task_managers) return submit_pending();
   if (job == JobId()) return Status();
   ASSIGN_OR_RETURN(JobDetails details, connected->details(job));
-  const TimePoint now = clock_.now();
-  if (options_.on_details) options_.on_details(details, now);
   MutexLock lock(mutex_);
   view_.details = std::move(details);
-  view_.details_at = now;
   return Status();
 }
 

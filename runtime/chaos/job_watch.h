@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,8 +23,6 @@ class JobWatch {
   struct Options {
     Address job_manager;
     std::string secret;
-    /// Of the thread of the watch, after each answer.
-    std::function<void(const JobDetails&, TimePoint)> on_details;
   };
 
   /// What is known.
@@ -33,7 +30,6 @@ class JobWatch {
     Status submitted = unavailable("not submitted yet");
     JobId job;
     std::optional<JobDetails> details;  // The last answer.
-    TimePoint details_at;
     std::vector<TaskManagerReport> task_managers;
     bool answers = false;    // The last question was answered.
     bool forgotten = false;  // The JobManager does not know the job any more.
