@@ -119,9 +119,12 @@ class Course {
                              options_.run.plan.size(), options_.run.plan.size() == 1 ? "" : "s",
                              strategy));
     JobRun::Options run = run_options("broken-" + strategy);
-    if (false)
-      run.cluster.settings.insert(run.cluster.settings.end(),
-                                  {"-D", std::string(kStrategyOption) + strategy});
+    run.cluster.settings.insert(run.cluster.settings.end(),
+                                {"-D", std::string(kStrategyOption) + strategy});
+    run.on_fired = [&](const InjectedFault& injected) {
+      options_.say(fmt::format("{:>4}  {}{}", injected.planned.number, injected.planned.to_string(),
+                               injected.victim.empty() ? "" : ": " + injected.victim));
+    };
     ASSIGN_OR_RETURN(const JobRun::Ending ending,
                      JobRun::run(run, processes_, files_, clock_, signals_));
     options_.record.interrupted = ending.interrupted;
@@ -264,8 +267,12 @@ Result<ChaosRecord> Experiment::run(Options options, ProcessHost& processes, Fil
                                     const Clock& clock, SignalWaiter& signals) {
   RETURN_IF_ERROR(make_private_directory(options.directory));
   Result<ChaosRecord> record = Course(options, processes, files, clock, signals).go();
-  if (!options.keep && record.ok() && record->exit_code == 0)
+  const bool failed = record.ok() && !record->interrupted && record->exit_code != 0;
+  if (options.keep || failed) {
+    options.say(fmt::format("The logs of all processes are in {}", options.directory));
+  } else {
     static_cast<void>(files.remove_all(options.directory));
+  }
   return record;
 }
 

@@ -11,7 +11,6 @@ namespace freshet::chaos {
 namespace {
 
 constexpr Duration kPoll = 2ms;
-constexpr Duration kBetweenReports = 100ms;
 constexpr uint64_t kLogBytesMax = 1u << 30;
 
 /// What one run knows while it goes on.
@@ -35,7 +34,7 @@ class Course {
       if (refused_) return brief_.submitted;
       cluster_.step();
       injector_.step(clock_.now());
-      report_progress();
+      tell_fired();
       const auto signal = signals_.wait(kPoll);
       if (signal && *signal != SignalWaiter::Signal::kChild) interrupted_ = true;
       look(ending);
@@ -111,10 +110,14 @@ class Course {
     return ending.status.ok() ? "the job had ended" : "the run had ended";
   }
 
-  void report_progress() {
-    if (!options_.on_progress || clock_.now() < report_at_) return;
-    report_at_ = clock_.now() + kBetweenReports;
-    options_.on_progress(brief_, injector_.outcomes());
+  void tell_fired() {
+    const auto& faults = injector_.outcomes();
+    told_.resize(faults.size());
+    for (size_t i = 0; i < faults.size(); i++) {
+      if (!faults[i].fired || told_[i]) continue;
+      told_[i] = true;
+      if (options_.on_fired) options_.on_fired(faults[i]);
+    }
   }
 
   const JobRun::Options& options_;
@@ -127,7 +130,7 @@ class Course {
   Injector injector_;
   JobWatch::Brief brief_{unavailable(""), std::nullopt, false, false};
   TimePoint deadline_;
-  TimePoint report_at_;
+  std::vector<bool> told_;  // Of each fault, that it has fired.
   bool refused_ = false;
   bool interrupted_ = false;
 };
@@ -148,7 +151,7 @@ Result<JobRun::Ending> JobRun::run(const Options& options, ProcessHost& processe
   auto log =
       files.read_all(cluster->directory().log_of(std::string(kJobManagerName)), kLogBytesMax);
   if (log.ok()) ending.job_manager_log = *std::move(log);
-  if (!ending.status.ok() && !ending.interrupted) cluster->keep_files();
+  cluster->keep_files();
   return ending;
 }
 

@@ -24,8 +24,7 @@ class JobRun {
     std::vector<PlannedFault> plan;  // Empty: undisturbed.
     /// Longest time from the last fault, or the start, to the end of the job.
     Duration patience = 10min;
-    /// While it goes on, every tenth of a second.
-    std::function<void(const JobWatch::Brief&, const std::vector<InjectedFault>&)> on_progress;
+    std::function<void(const InjectedFault&)> on_fired;  // Once for each.
   };
 
   struct Ending {
@@ -43,7 +42,8 @@ class JobRun {
     std::string job_manager_log;
   };
 
-  /// An error: there was no run at all, since the cluster did not come up or refused the job.
+  /// The files of the cluster stay. An error: there was no run at all, since the cluster did not
+  /// come up or refused the job.
   static Result<Ending> run(const Options&, ProcessHost&, FileSystem&, const Clock&, SignalWaiter&);
 };
 

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "runtime/app/local_state.h"
 #include "runtime/app/signal_waiter.h"
@@ -37,7 +40,8 @@ struct ChaosOptions {
   std::string task_managers = "3";
   std::string slots;  // Empty: those that are left without one TaskManager suffice.
   std::string patience = "5 min";
-  std::vector<std::string> strategies;
+  std::string strategy;
+  std::string compare;
   bool list = false;
   bool show_plan = false;
   bool keep = false;
@@ -125,6 +129,29 @@ Result<std::string> working_directory() {
   return local_state_directory(parent, kDirectoryKind);
 }
 
+constexpr std::array<std::string_view, 2> kStrategies = {"region", "full"};
+
+Result<std::vector<std::string>> strategies_of(const ChaosOptions& options) {
+  const bool several = !options.compare.empty();
+  const std::string option = several ? "--compare" : "--strategy";
+  if (several && !options.strategy.empty())
+    return invalid_argument("--strategy and --compare exclude each other");
+  std::vector<std::string> result;
+  std::stringstream names(several ? options.compare : options.strategy);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (std::find(kStrategies.begin(), kStrategies.end(), name) == kStrategies.end())
+      return invalid_argument(fmt::format("{}: no failover strategy is called '{}'; there are {}",
+                                          option, name, fmt::join(kStrategies, ", ")));
+    if (std::find(result.begin(), result.end(), name) != result.end())
+      return invalid_argument(fmt::format("{}: '{}' is there twice", option, name));
+    result.push_back(name);
+  }
+  if (several && result.size() < 2)
+    return invalid_argument("--compare takes at least two, as in --compare region,full");
+  if (result.empty()) result = {"region"};
+  return result;
+}
+
 /// Everything that is checked before anything runs.
 struct Prepared {
   chaos::Experiment::Options experiment;
@@ -138,6 +165,7 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   ASSIGN_OR_RETURN(record.seed, parse_seed(options.seed));
   ASSIGN_OR_RETURN(record.task_managers,
                    parse_number("--taskmanagers", options.task_managers, 1, kTaskManagersMax));
+  ASSIGN_OR_RETURN(prepared.experiment.strategies, strategies_of(options));
   const auto patience = parse_duration(options.patience);
   if (!patience.ok()) return patience.status().with_context("--patience");
   ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_any_setting));
@@ -175,8 +203,6 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   run.cluster.settings = std::move(settings.arguments);
   run.cluster.environment = std::move(settings.environment);
   prepared.experiment.keep = options.keep;
-  prepared.experiment.strategies = options.strategies;
-  if (options.strategies.empty()) prepared.experiment.strategies = {"region"};
   ASSIGN_OR_RETURN(prepared.experiment.directory, working_directory());
   return prepared;
 }
@@ -251,6 +277,12 @@ void add_chaos_command(CLI::App& parser, const Invocation& invocation,
       ->add_option("--patience", options->patience,
                    "From the last fault to the end of the job (default: 5 min)")
       ->type_name("TIME");
+  chaos
+      ->add_option("--strategy", options->strategy,
+                   "What a failure restarts: region (default) or full")
+      ->type_name("S");
+  chaos->add_option("--compare", options->compare, "Several strategies, one run with each")
+      ->type_name("S1,S2");
   chaos->add_flag("--list", options->list, "Show what can be broken, and at which points");
   chaos->add_flag("--show-plan", options->show_plan, "Show what the seed makes of the plan");
   chaos->add_flag("--keep", options->keep, "Keep the logs of the processes");
