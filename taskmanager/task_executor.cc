@@ -183,8 +183,11 @@ void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Addr
   registration->set_name(options_.name);
   registration->set_host_id(options_.host_id);
   registration->set_data_host(data.is_wildcard() ? local.host : data.host);
-  registration->set_data_port(data.port);
-  if (const auto unix_address = environment_.shuffle.unix_data_address())
+  const bool reached_elsewhere = options_.external_data_port != 0;
+  registration->set_data_port(reached_elsewhere ? options_.external_data_port : data.port);
+  // What stands before its port would be passed by.
+  if (const auto unix_address = environment_.shuffle.unix_data_address();
+      unix_address && !reached_elsewhere)
     registration->set_unix_address(unix_address->to_string());
   registration->set_slots(options_.slots);
   registration->set_pid(options_.pid);

@@ -39,6 +39,7 @@ class TaskExecutor {
     uint32_t pid = 0;
     std::string log_path;
     Address job_manager;
+    uint16_t external_data_port = 0;  // That others are told; 0: that of the data plane.
     std::string secret;
     std::string library_version;  // The JobManager takes its own only.
     std::string state_directory;  // Modules are stored below it.

@@ -197,6 +197,7 @@ void ClusterSupervisor::read_address(Member& member) {
   if (!ports.ok()) return;
   member.state.address = ports->address;
   member.came_up = true;
+  if (options_.on_ready) options_.on_ready(member.life(), ports->address);
 }
 
 void ClusterSupervisor::stop() {

@@ -58,6 +58,7 @@ class ClusterSupervisor {
         overrides;
     /// Of every process, also while stopping. They return at once.
     std::function<void(const MemberLife&)> on_started;
+    std::function<void(const MemberLife&, const Address&)> on_ready;  // Its port is open.
     std::function<void(const MemberLife&, const ProcessExit&)> on_ended;
   };
   static constexpr Duration kStopPatience = 5s;  // From asking a process to end until it is killed.

@@ -48,6 +48,19 @@ Address new_unix_address(const std::string& directory) {
   return address;
 }
 
+struct DataPorts {
+  PortRange bound;        // The first of them that is free.
+  uint16_t external = 0;  // That others are told; 0: the one that is bound.
+};
+
+Result<DataPorts> data_ports(const Configuration& configuration) {
+  ASSIGN_OR_RETURN(const int64_t port, configuration.integer(config::kDataPort));
+  ASSIGN_OR_RETURN(const auto bound, configuration.ports(config::kDataBindPort));
+  const auto told = static_cast<uint16_t>(port);
+  if (!bound) return DataPorts{{told, told}, 0};
+  return DataPorts{*bound, told};
+}
+
 /// Its connections are among what was closed: only another process can go on.
 void end_unless_intact(const DescriptorWatch& watch) {
   if (watch.intact()) return;
@@ -75,13 +88,16 @@ Status TaskManagerProcess::check(const Options& options) {
 
 Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Options& options) {
   RETURN_IF_ERROR(check(options));
-  ASSIGN_OR_RETURN(const int64_t port, options.configuration.integer(config::kDataPort));
+  ASSIGN_OR_RETURN(const DataPorts ports, data_ports(options.configuration));
   ASSIGN_OR_RETURN(const int64_t slots, options.configuration.integer(config::kTaskSlots));
   TaskManagerRunner::Options runner;
   runner.configuration = options.configuration;
   runner.job_manager = options.job_manager;
-  runner.bind = {options.configuration.text(config::kBindHost), static_cast<uint16_t>(port)};
-  ASSIGN_OR_RETURN(const bool unix_sockets, options.configuration.boolean(config::kUnixSockets));
+  runner.bind = {options.configuration.text(config::kBindHost), ports.bound.first};
+  runner.bind_port_last = ports.bound.last;
+  runner.external_data_port = ports.external;
+  ASSIGN_OR_RETURN(bool unix_sockets, options.configuration.boolean(config::kUnixSockets));
+  if (ports.external != 0) unix_sockets = false;
   runner.name = options.name;
   runner.state_directory = options.state_directory;
   runner.log_path = options.log_path;

@@ -63,6 +63,7 @@ Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options&
   executor.pid = static_cast<uint32_t>(getpid());
   executor.log_path = options.log_path;
   executor.job_manager = options.job_manager;
+  executor.external_data_port = options.external_data_port;
   executor.secret = options.configuration.text(config::kSecret);
   executor.library_version = FRESHET_VERSION;
   executor.state_directory = options.state_directory;
@@ -77,6 +78,18 @@ Result<TaskExecutor::Options> executor_options(const TaskManagerRunner::Options&
   ASSIGN_OR_RETURN(executor.descriptor_cache_bytes,
                    options.configuration.bytes(config::kDescriptorCache));
   return executor;
+}
+
+/// With the first data port that is free.
+Result<std::unique_ptr<ShuffleEnvironment>> open_shuffle(ShuffleEnvironment::Options settings,
+                                                         uint16_t port_last, Transport& transport) {
+  while (true) {
+    auto opened = ShuffleEnvironment::create(settings, transport);
+    if (opened.ok() || opened.status().code() != StatusCode::kAlreadyExists ||
+        settings.bind.port >= port_last)
+      return opened;
+    ++settings.bind.port;
+  }
 }
 
 /// User code that does not end keeps its thread; only a new process is free of it.
@@ -119,7 +132,8 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   shuffle_settings.store = self.temp_.place("partitions", place);
   executor_settings.memory.directories = std::make_shared<TempDirectories>(
       self.temp_.place("spill/operators", place));  // Emptied with the rest.
-  ASSIGN_OR_RETURN(self.shuffle_, ShuffleEnvironment::create(shuffle_settings, transport));
+  ASSIGN_OR_RETURN(self.shuffle_,
+                   open_shuffle(shuffle_settings, options.bind_port_last, transport));
   self.labels_ = {{"host", host_label(self.data_address())}, {"tm_id", to_string(id)}};
   executor_settings.labels = self.labels_;
   self.status_ = std::make_shared<TaskManagerMetrics>(

@@ -29,6 +29,8 @@ class TaskManagerRunner {
     Configuration configuration;
     Address job_manager;
     Address bind;                      // Data port.
+    uint16_t bind_port_last = 0;       // From bind.port on, the first that is free; 0: that one.
+    uint16_t external_data_port = 0;   // That others are told; 0: the one that is bound.
     std::optional<Address> unix_bind;  // Beside it, for TaskManagers of the same host.
     std::string name;
     std::string state_directory;

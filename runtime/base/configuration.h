@@ -124,9 +124,14 @@ struct ConfigKey {
           "where each process answers GET /metrics for Prometheus; of a range it takes the first " \
           "that is free; 0: any free one") \
   SETTING(kDataPort, "taskmanager.data.port", "0", integer(0, 65'535), kProcess, \
-          "data port of a TaskManager; 0: any free one") \
+          "data port of a TaskManager, as others are told it; 0: the one that it binds") \
+  SETTING(kDataBindPort, "taskmanager.data.bind-port", "", ports(), kProcess, \
+          "port that a TaskManager binds for its data, when others reach it through another one; " \
+          "of a range it takes the first that is free; 0: any free one; empty: " \
+          "taskmanager.data.port") \
   SETTING(kUnixSockets, "taskmanager.network.unix-sockets", "true", boolean(), kProcess, \
-          "data between TaskManagers of one host goes through Unix sockets, when both have them") \
+          "data between TaskManagers of one host goes through Unix sockets, when both have them; " \
+          "one that binds another data port than others are told has none") \
   SETTING(kSecret, "security.secret", "", text(), kBoth, \
           "shared secret that every peer must know; also from the environment variable " \
           "FRESHET_SECRET") \

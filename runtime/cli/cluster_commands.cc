@@ -129,6 +129,21 @@ ClusterOptions with_settings(ClusterOptions options, const Configuration& config
   return options;
 }
 
+Status check_data_ports(const Configuration& configuration, uint32_t task_managers) {
+  ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
+  if (data_port != 0 && task_managers > 1) {
+    return invalid_argument(fmt::format("{}: {} TaskManagers on one machine cannot share port {}",
+                                        config::kDataPort.name, task_managers, data_port));
+  }
+  ASSIGN_OR_RETURN(const auto bound, configuration.ports(config::kDataBindPort));
+  if (!bound || bound->first == 0) return Status();
+  const uint32_t count = bound->last - bound->first + 1u;
+  if (count >= task_managers) return Status();
+  return invalid_argument(fmt::format(
+      "{}: {} TaskManagers on one machine need as many ports, and '{}' has {}",
+      config::kDataBindPort.name, task_managers, configuration.text(config::kDataBindPort), count));
+}
+
 Status check_settings(const Configuration& configuration, const std::string& host,
                       uint32_t task_managers, bool allow_faults) {
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
@@ -137,10 +152,7 @@ Status check_settings(const Configuration& configuration, const std::string& hos
   RETURN_IF_ERROR(JobManagerProcess::check_settings(configuration));
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
   RETURN_IF_ERROR(check_metrics_ports(configuration, 1 + task_managers));
-  ASSIGN_OR_RETURN(const int64_t data_port, configuration.integer(config::kDataPort));
-  if (data_port == 0 || task_managers == 1) return Status();
-  return invalid_argument(fmt::format("{}: {} TaskManagers on one machine cannot share port {}",
-                                      config::kDataPort.name, task_managers, data_port));
+  return check_data_ports(configuration, task_managers);
 }
 
 Status start_cluster(const ClusterOptions& given) {

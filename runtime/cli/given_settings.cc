@@ -46,7 +46,8 @@ bool is_read_by_jobs(const ConfigKey& key) { return key.scope != ConfigScope::kP
 
 bool is_read_by_local_job(const ConfigKey& key) {
   return &key != &config::kTaskSlots && &key != &config::kBindHost && &key != &config::kRpcPort &&
-         &key != &config::kDataPort && &key != &config::kPrometheusPort;
+         &key != &config::kDataPort && &key != &config::kDataBindPort &&
+         &key != &config::kPrometheusPort;
 }
 
 std::string GivenSettings::origin(const ConfigKey& key) const {

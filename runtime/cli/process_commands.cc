@@ -151,8 +151,9 @@ Status run_task_manager(const ProcessOptions& options) {
   process_options.state_directory = state->path();
   const auto started = TaskManagerProcess::start(process_options);
   if (!started.ok()) {
-    return explain_start(started.status(), config::kDataPort,
-                         " (or --port of 'freshet taskmanager')");
+    const bool apart = !configuration.text(config::kDataBindPort).empty();
+    return explain_start(started.status(), apart ? config::kDataBindPort : config::kDataPort,
+                         apart ? "" : " (or --port of 'freshet taskmanager')");
   }
   const auto& process = *started;
   RETURN_IF_ERROR(

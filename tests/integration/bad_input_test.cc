@@ -544,6 +544,22 @@ TEST_F(BadInputTest, NamesTheSettingOfADataPortThatIsInUseAndStartsNoCluster) {
   EXPECT_TRUE(second.state().processes.empty());
 }
 
+TEST_F(BadInputTest, RefusesDataPortsThatTaskManagersOfOneMachineCannotShare) {
+  const auto start = [](const std::string& setting) {
+    TestCluster::Options options;
+    options.name = "second";
+    options.arguments = {"-D", setting};
+    return TestCluster(options).started();
+  };
+  for (const std::string setting :
+       {"taskmanager.data.port=4711", "taskmanager.data.bind-port=4711"}) {
+    const Outcome refused = start(setting);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.errors, HasSubstr("2 TaskManagers on one machine"));
+  }
+  EXPECT_EQ(start("taskmanager.data.bind-port=34000-34999").exit_code, 0);
+}
+
 TEST_F(BadInputTest, SaysWhereNoJobManagerIsAndWhatToDo) {
   const auto transport = make_asio_transport({});
   Address free;

@@ -179,18 +179,22 @@ TEST_F(ClusterSupervisorTest, TellsOfEachStartAndEnd) {
     EXPECT_EQ(life.started, clock_.now());
     tell(life, "started");
   };
+  options_.on_ready = [&](const Life& life, const Address& address) {
+    tell(life, fmt::format("at {}", address.port));
+  };
   options_.on_ended = [&](const Life& life, const ProcessExit& exit) { tell(life, exit.how); };
   start_all();
   clock_.advance(1min);
   host_.end(101, "signal 9");
   ASSERT_TRUE(supervisor_->step().ok());
-  EXPECT_EQ(told,
-            (std::vector<std::string>{"jobmanager 1 100 started", "taskmanager-1 1 101 started",
-                                      "taskmanager-2 1 102 started", "taskmanager-1 1 101 signal 9",
-                                      "taskmanager-1 2 103 started"}));
+  EXPECT_EQ(told, (std::vector<std::string>{
+                      "jobmanager 1 100 started", "jobmanager 1 100 at 5100",
+                      "taskmanager-1 1 101 started", "taskmanager-2 1 102 started",
+                      "taskmanager-1 1 101 at 5101", "taskmanager-2 1 102 at 5102",
+                      "taskmanager-1 1 101 signal 9", "taskmanager-1 2 103 started"}));
   supervisor_->stop();
   ASSERT_TRUE(supervisor_->step().ok());
-  EXPECT_EQ(told.size(), 8u);
+  EXPECT_EQ(told.size(), 11u);
   EXPECT_EQ(told.back(), "taskmanager-2 1 102 signal");
 }
 

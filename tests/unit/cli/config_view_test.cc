@@ -61,7 +61,9 @@ TEST(ConfigViewTest, WritesObjectsWithFixedMembers) {
                              {"type", "integer"},
                              {"values", "a whole number from 0 to 65535"},
                              {"read_by", "processes"},
-                             {"meaning", "data port of a TaskManager; 0: any free one"},
+                             {"meaning",
+                              "data port of a TaskManager, as others are told it; 0: the one that "
+                              "it binds"},
                              {"origin", "default"}}}));
   EXPECT_THAT(config_json(config_keys(), some()), Not(HasSubstr("rain")));
 }

@@ -21,7 +21,8 @@ namespace freshet::taskmanager_test {
 /// real data plane.
 class TaskExecutorTest : public ::testing::Test {
  protected:
-  explicit TaskExecutorTest(const std::string& bind_host = "127.0.0.1") {
+  explicit TaskExecutorTest(const std::string& bind_host = "127.0.0.1",
+                            uint16_t external_data_port = 0) {
     ShuffleEnvironment::Options options;
     options.task_manager = TaskManagerId{77};
     options.bind = Address{bind_host, 0};
@@ -36,6 +37,7 @@ class TaskExecutorTest : public ::testing::Test {
     task_executor.id = TaskManagerId{77};
     task_executor.slots = 2;
     task_executor.job_manager = manager_.address();
+    task_executor.external_data_port = external_data_port;
     task_executor.state_directory = "/state";
     task_executor.channel_hash = true;
     task_executor.labels = {{"host", "here"}, {"tm_id", "77"}};

@@ -29,6 +29,18 @@ TEST_F(TaskExecutorTest, AnnouncesBothAddressesOfItsData) {
   EXPECT_EQ(manager_.registration.unix_address(), "unix:@data");
 }
 
+/// Others reach its data through another port than the one that it has bound.
+class ProxiedTaskExecutorTest : public TaskExecutorTest {
+ protected:
+  ProxiedTaskExecutorTest() : TaskExecutorTest("127.0.0.1", 4711) {}
+};
+
+TEST_F(ProxiedTaskExecutorTest, AnnouncesThePortThatOthersReachAndNoWayPastIt) {
+  EXPECT_EQ(manager_.registration.data_host(), "127.0.0.1");
+  EXPECT_EQ(manager_.registration.data_port(), 4711u);
+  EXPECT_EQ(manager_.registration.unix_address(), "");
+}
+
 /// Its data port is bound to all addresses of the machine.
 class WildcardTaskExecutorTest : public TaskExecutorTest {
  protected:
