@@ -20,6 +20,7 @@ TestCluster::TestCluster(const Options& options)
     : options_(options),
       base_(options.state_directory.empty() ? directory_.path() : options.state_directory),
       processes_(make_system_process_host()) {
+  if (options_.supervised_here) return;
   std::vector<std::string> arguments = {
       "cluster",     "start", "--name",         options_.name,
       "--state-dir", base_,   "--taskmanagers", std::to_string(options_.task_managers)};
@@ -32,6 +33,7 @@ TestCluster::TestCluster(const Options& options)
 }
 
 TestCluster::~TestCluster() {
+  if (options_.supervised_here) return;
   stop();
   for (const auto& [pid, process] : seen_) processes_->send_signal(process, ProcessSignal::kKill);
 }

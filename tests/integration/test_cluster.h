@@ -25,10 +25,11 @@ class TestCluster {
  public:
   struct Options {
     uint32_t task_managers = 2;
-    uint32_t slots = 2;                  // 0: `cluster start` is not told.
-    std::vector<std::string> arguments;  // More for `cluster start`.
+    uint32_t slots = 2;                       // 0: `cluster start` is not told.
+    std::vector<std::string> arguments = {};  // More for `cluster start`.
     std::string name = "test";
     std::string state_directory = "";  // Empty: one of its own.
+    bool supervised_here = false;      // Somebody in this process starts and ends it.
   };
 
   TestCluster() : TestCluster(Options()) {}
