@@ -1,3 +1,4 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,8 +15,11 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_environment.h"
+#include "runtime/base/version.h"
 #include "runtime/chaos/experiment.h"
 #include "runtime/chaos/fault_plan.h"
+#include "runtime/chaos/html_report.h"
+#include "runtime/chaos/json_report.h"
 #include "runtime/cli/answer.h"
 #include "runtime/cli/chaos_text.h"
 #include "runtime/cli/command.h"
@@ -31,6 +35,7 @@ constexpr uint64_t kPlanBytesMax = 1u << 20;
 constexpr const char* kDirectoryKind = "freshet-chaos";
 
 struct ChaosOptions {
+  std::string command;  // As it was typed.
   JobOptions job;
   std::string plan_file;
   std::string seed = "1";
@@ -40,6 +45,7 @@ struct ChaosOptions {
   std::string task_managers = "3";
   std::string slots;  // Empty: those that are left without one TaskManager suffice.
   std::string patience = "5 min";
+  std::string report = "chaos-report.html";
   std::string strategy;
   std::string compare;
   bool list = false;
@@ -152,6 +158,20 @@ Result<std::vector<std::string>> strategies_of(const ChaosOptions& options) {
   return result;
 }
 
+/// `2026-11-30 23:40:12`
+std::string local_time(EpochMillis now) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<time_t>(now / 1000)));
+}
+
+/// Those of a run that are not what they would be without being told.
+std::vector<std::string> settings_text(const Configuration& configuration) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : configuration.values()) {
+    if (name != config::kSecret.name) lines.push_back(fmt::format("{}: {}", name, value));
+  }
+  return lines;
+}
+
 /// Everything that is checked before anything runs.
 struct Prepared {
   chaos::Experiment::Options experiment;
@@ -183,6 +203,9 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   ASSIGN_OR_RETURN(prepared.plan,
                    chaos::expand(plan, shape_of(graph, record.task_managers), record.seed));
   ASSIGN_OR_RETURN(record.slots, slots_of(options, graph, record.task_managers));
+  record.command = options.command;
+  record.version = FRESHET_VERSION;
+  record.settings = settings_text(configuration);
   record.plan = chaos::to_text(plan);
   record.job = job.submission.name;
   record.module = options.job.module;
@@ -213,6 +236,39 @@ int show_plan(const Prepared& prepared) {
   return kExitOk;
 }
 
+/// `report.json` beside `report.html`.
+std::string json_path_of(const std::string& report) {
+  const size_t dot = report.rfind(".html");
+  return (dot == report.npos ? report : report.substr(0, dot)) + ".json";
+}
+
+Status write_reports(const std::string& path, const chaos::ChaosRecord& record, FileSystem& files) {
+  RETURN_IF_ERROR(files.write_atomically(path, chaos::html_report(record)));
+  return files.write_atomically(json_path_of(path), chaos::json_report(record));
+}
+
+/// Nothing that ran for minutes should fail to be written in the end.
+Status check_report(const std::string& path, FileSystem& files) {
+  const size_t slash = path.rfind('/');
+  const std::string directory =
+      slash == path.npos ? "." : path.substr(0, std::max(slash, size_t{1}));
+  const auto info = files.info(directory);
+  if (info.ok() && info->is_directory) return Status();
+  return invalid_argument(fmt::format("--report {}: there is no directory {}", path, directory));
+}
+
+int give(const ChaosOptions& options, const chaos::ChaosRecord& record, FileSystem& files) {
+  const Status written = write_reports(options.report, record, files);
+  if (options.answer.json()) {
+    fmt::print("{}", chaos::json_report(record));
+  } else {
+    fmt::print("{}", text_of(record));
+    if (written.ok())
+      fmt::print("Report: {} and {}\n", options.report, json_path_of(options.report));
+  }
+  return written.ok() ? record.exit_code : std::max(report(written), record.exit_code);
+}
+
 int run_chaos(const ChaosOptions& options) {
   if (options.list) {
     fmt::print("{}", list_of_faults());
@@ -231,6 +287,9 @@ int run_chaos(const ChaosOptions& options) {
   const auto processes = make_system_process_host();
   const auto files = make_local_file_system();
   const auto clock = make_system_clock();
+  if (const Status wrong = check_report(options.report, *files); !wrong.ok())
+    return options.answer.report(wrong);
+  prepared->experiment.record.started = local_time(clock->epoch_millis());
   log_to_sink([](void*, LogLevel, std::string_view) {}, nullptr);
   remove_stale_local_state(
       prepared->experiment.directory.substr(0, prepared->experiment.directory.rfind('/')),
@@ -239,8 +298,7 @@ int run_chaos(const ChaosOptions& options) {
   const auto record =
       chaos::Experiment::run(std::move(prepared->experiment), *processes, *files, *clock, signals);
   if (!record.ok()) return options.answer.fail(record.status());
-  fmt::print("{}", text_of(*record));
-  return record->exit_code;
+  return give(options, *record, *files);
 }
 
 }  // namespace
@@ -249,6 +307,7 @@ void add_chaos_command(CLI::App& parser, const Invocation& invocation,
                        std::vector<Command>& commands) {
   auto options = std::make_shared<ChaosOptions>();
   options->job.arguments = invocation.job_arguments;
+  options->command = invocation.command_line;
   CLI::App* const chaos = parser.add_subcommand(
       "chaos", "Break a cluster while a job runs, and prove that its result is exact");
   add_job_options(*chaos, options->job);
@@ -283,6 +342,10 @@ void add_chaos_command(CLI::App& parser, const Invocation& invocation,
       ->type_name("S");
   chaos->add_option("--compare", options->compare, "Several strategies, one run with each")
       ->type_name("S1,S2");
+  chaos
+      ->add_option("--report", options->report,
+                   "The report to write, and the same as .json (default: chaos-report.html)")
+      ->type_name("FILE.html");
   chaos->add_flag("--list", options->list, "Show what can be broken, and at which points");
   chaos->add_flag("--show-plan", options->show_plan, "Show what the seed makes of the plan");
   chaos->add_flag("--keep", options->keep, "Keep the logs of the processes");

@@ -24,6 +24,7 @@ struct Command {
 struct Invocation {
   std::vector<std::string> job_arguments;  // After `--`.
   bool has_job_arguments = false;
+  std::string command_line;  // As it could be typed.
 };
 
 /// Each adds its subcommands to the parser.

@@ -54,6 +54,21 @@ Invocation split_off_job_arguments(std::vector<std::string>& arguments) {
   return invocation;
 }
 
+/// Quoted for a shell where that is needed.
+std::string as_typed(const std::vector<std::string>& arguments) {
+  std::string line = "freshet";
+  for (const std::string& argument : arguments) {
+    const bool plain = !argument.empty() && argument.find_first_not_of(
+                                                "abcdefghijklmnopqrstuvwxyz"
+                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                "0123456789-_./=:,@%+") == std::string::npos;
+    std::string quoted;
+    for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    line += plain ? " " + argument : " '" + quoted + "'";
+  }
+  return line;
+}
+
 std::vector<const CLI::App*> visible_commands(const CLI::App& of) {
   return of.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
 }
@@ -175,7 +190,9 @@ int run(std::vector<std::string> arguments) {
   parser.set_version_flag("--version", "freshet " FRESHET_VERSION);
   parser.require_subcommand(1);
   parser.footer(kExamples);
-  const Invocation invocation = split_off_job_arguments(arguments);
+  const std::string command_line = as_typed(arguments);
+  Invocation invocation = split_off_job_arguments(arguments);
+  invocation.command_line = command_line;
   std::vector<Command> commands;
   add_run_command(parser, invocation, commands);
   add_info_command(parser, invocation, commands);
