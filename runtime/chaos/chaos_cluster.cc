@@ -49,7 +49,6 @@ ClusterSupervisor::Options ChaosCluster::supervisor_options(const Options& optio
   result.arguments.push_back("--no-config");
   result.environment = options.environment;
   result.restart_wait_max = Duration(0);
-  result.overrides = options.overrides;
   result.on_task_manager_ended = [this](const Address& job_manager, const ProcessExit& exit) {
     reporter_.report(job_manager, exit);
   };
@@ -63,6 +62,7 @@ ClusterSupervisor::Options ChaosCluster::supervisor_options(const Options& optio
       life.how = exit.how;
     }
   };
+  if (options.install) options.install(result);
   return result;
 }
 

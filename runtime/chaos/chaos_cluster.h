@@ -26,10 +26,8 @@ class ChaosCluster {
     std::map<std::string, std::string> environment;
     std::string secret;
     Duration start_patience = 30s;
-    /// See ClusterSupervisor::Options.
-    std::function<ClusterSupervisor::MemberOverrides(const std::string&,
-                                                     const std::optional<Address>&)>
-        overrides;
+    /// Changes what the supervisor is told, last.
+    std::function<void(ClusterSupervisor::Options&)> install;
   };
 
   /// When a process lived.

@@ -21,8 +21,9 @@ bool has_ended(const JobWatch::Brief& brief) {
 
 }  // namespace
 
-Injector::Injector(std::vector<PlannedFault> plan, ChaosCluster& cluster, JobWatch& watch)
-    : cluster_(cluster), watch_(watch) {
+Injector::Injector(std::vector<PlannedFault> plan, const Tools& tools, ChaosCluster& cluster,
+                   JobWatch& watch)
+    : tools_(tools), cluster_(cluster), watch_(watch) {
   for (PlannedFault& planned : plan) {
     InjectedFault& outcome = outcomes_.emplace_back();
     outcome.planned = std::move(planned);
@@ -70,6 +71,8 @@ void Injector::fire(InjectedFault& outcome, TimePoint now) {
       return fire_at_process(outcome, now);
     case FaultSubject::kTask:
       return fire_at_task(outcome, now);
+    case FaultSubject::kLink:
+      return fire_at_link(outcome, now);
     default:
       outcome.why_not = "nothing here can do it";
   }
@@ -151,16 +154,38 @@ void Injector::fire_at_task(InjectedFault& outcome, TimePoint now) {
   outcome.why_not = answer->status().message();  // It may have ended meanwhile: another one then.
 }
 
+void Injector::fire_at_link(InjectedFault& outcome, TimePoint now) {
+  CHECK(tools_.links != nullptr);
+  const Fault& fault = outcome.planned.fault;
+  const auto broken = tools_.links->proxies().break_link(fault);
+  broken_links_[outcome.planned.number] = broken.number;
+  mark_fired(outcome, now,
+             fmt::format("{}, {} connection{}", fault.target(), broken.connections,
+                         broken.connections == 1 ? "" : "s"));
+}
+
 void Injector::heal(InjectedFault& outcome, TimePoint now) {
   outcome.healed = now;
   const Fault& fault = outcome.planned.fault;
-  if (fault.kind != FaultKind::kPause) return;
-  const std::string name = fault.process.to_string();
+  switch (info_of(fault.kind).subject) {
+    case FaultSubject::kProcess:
+      return go_on(fault.process);
+    case FaultSubject::kLink:
+      return tools_.links->proxies().heal(broken_links_.at(outcome.planned.number));
+    default:
+      return;
+  }
+}
+
+/// It may have been ended meanwhile, and the one of its name is another one.
+void Injector::go_on(const ProcessName& process) {
+  const std::string name = process.to_string();
+  const auto paused = paused_.find(name);
+  if (paused == paused_.end()) return;
   const ChaosCluster::Life* const life = cluster_.life_of(name);
-  // It may have been ended meanwhile, and the one of its name is another one.
-  if (life != nullptr && life->process == paused_[name])
+  if (life != nullptr && life->process == paused->second)
     cluster_.signal(name, ProcessSignal::kContinue);
-  paused_.erase(name);
+  paused_.erase(paused);
 }
 
 }  // namespace freshet::chaos

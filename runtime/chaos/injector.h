@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/chaos/chaos_cluster.h"
+#include "runtime/chaos/cluster_links.h"
 #include "runtime/chaos/fault_plan.h"
 #include "runtime/chaos/job_watch.h"
 
@@ -26,7 +27,12 @@ struct InjectedFault {
 /// thread of the cluster.
 class Injector {
  public:
-  Injector(std::vector<PlannedFault>, ChaosCluster&, JobWatch&);
+  /// What faults of some kinds need; none of them for a plan without these.
+  struct Tools {
+    ClusterLinks* links = nullptr;
+  };
+
+  Injector(std::vector<PlannedFault>, const Tools&, ChaosCluster&, JobWatch&);
 
   /// The job runs: times of the plan count from now.
   void start(TimePoint now);
@@ -51,18 +57,22 @@ class Injector {
   void fire(InjectedFault&, TimePoint now);
   void fire_at_process(InjectedFault&, TimePoint now);
   void fire_at_task(InjectedFault&, TimePoint now);
+  void fire_at_link(InjectedFault&, TimePoint now);
   void heal(InjectedFault&, TimePoint now);
+  void go_on(const ProcessName&);
   static void mark_fired(InjectedFault&, TimePoint at, std::string victim);
   /// One that runs, of those that the fault may meet.
   std::optional<SubtaskId> running_task(const PlannedFault&) const;
   /// The JobManager knows it: otherwise its loss would meet nobody.
   bool is_registered(const std::string& name, pid_t pid) const;
 
+  const Tools tools_;
   ChaosCluster& cluster_;
   JobWatch& watch_;
   std::optional<TimePoint> started_;
   std::vector<InjectedFault> outcomes_;
-  std::map<uint32_t, Request> requests_;  // By the number of the fault.
+  std::map<uint32_t, Request> requests_;       // By the number of the fault.
+  std::map<uint32_t, uint64_t> broken_links_;  // Likewise: their numbers as the proxies count.
   std::map<std::string, ProcessIdentity> paused_;
 };
 
