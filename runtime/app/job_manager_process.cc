@@ -26,7 +26,7 @@ Status JobManagerProcess::check(const Options& options) {
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
   RETURN_IF_ERROR(options.configuration.ports(config::kPrometheusPort).status());
   RETURN_IF_ERROR(check_settings(options.configuration));
-  return faults_of(options.configuration, options.allow_faults).status();
+  return check_faults(options.configuration, options.allow_faults);
 }
 
 Status JobManagerProcess::check_settings(const Configuration& configuration) {
@@ -43,7 +43,8 @@ Result<std::unique_ptr<JobManagerProcess>> JobManagerProcess::start(const Option
   runner.process = {options.log_path, options.shut_down};
   if (options.supervised) runner.explanation_patience = kExplanationPatience;
   std::unique_ptr<JobManagerProcess> process(new JobManagerProcess());
-  ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
+  ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults,
+                                               "jobmanager", FaultSide::kJobManager));
   process->transport_ = make_asio_transport({});
   process->runner_ = std::make_unique<JobManagerRunner>(
       runner, *process->transport_, *process->clock_, *process->files_, process->faults_.get());

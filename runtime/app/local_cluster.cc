@@ -21,7 +21,8 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(const Options& options
                       .with_context("no place for the files of a local cluster (remove what is "
                                     "there, or set TMPDIR)"));
   std::unique_ptr<LocalCluster> cluster(new LocalCluster(options.state_directory));
-  ASSIGN_OR_RETURN(cluster->faults_, faults_of(options.configuration, options.allow_faults));
+  ASSIGN_OR_RETURN(cluster->faults_,
+                   faults_of(options.configuration, options.allow_faults, "local", std::nullopt));
   const Address any{"127.0.0.1", 0};
   JobManagerRunner::Options job_manager;
   job_manager.configuration = options.configuration;

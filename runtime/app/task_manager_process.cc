@@ -83,7 +83,7 @@ Status TaskManagerProcess::check(const Options& options) {
       check_bind({options.configuration.text(config::kBindHost), 0}, options.configuration));
   RETURN_IF_ERROR(options.configuration.ports(config::kPrometheusPort).status());
   RETURN_IF_ERROR(network_memory(options.configuration, *make_local_file_system()).status());
-  return faults_of(options.configuration, options.allow_faults).status();
+  return check_faults(options.configuration, options.allow_faults);
 }
 
 Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Options& options) {
@@ -108,7 +108,8 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
     remove_stale_sockets(options.state_directory, *process->files_);
     runner.unix_bind = new_unix_address(options.state_directory);
   }
-  ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults));
+  ASSIGN_OR_RETURN(process->faults_, faults_of(options.configuration, options.allow_faults,
+                                               options.name, FaultSide::kTaskManager));
   process->transport_ = make_asio_transport({});
   ASSIGN_OR_RETURN(
       process->runner_,

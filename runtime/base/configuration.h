@@ -177,7 +177,10 @@ struct ConfigKey {
   SETTING(kChannelHash, "execution.channel-hash.enabled", "false", boolean(), kBoth, \
           "rolling hash over the elements of every channel, checked by the receiver") \
   SETTING(kTestFaults, "test.faults", "", text(), kProcess, \
-          "<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
+          "[<process>/]<mark>:<n>:<kill|stop|throw|delay>,...; only with --allow-faults") \
+  SETTING(kTestFaultsRecord, "test.faults.record", "", text(), kProcess, \
+          "absolute path of a file to which each fault of test.faults adds a line; then each " \
+          "fires once in all lives of all processes") \
   SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
   SETTING(kLogLevel, "env.log.level", "info", choice("debug|info|warn|error"), kProcess, \

@@ -1,14 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/base/status.h"
 
 namespace freshet {
 
@@ -24,8 +18,12 @@ class Faults {
   virtual void at(std::string_view mark) = 0;
 };
 
+enum class FaultSide { kJobManager, kTaskManager };
+
 struct FaultMark {
   std::string_view name;
+  FaultSide side;  // Whose processes pass it.
+  bool throws;     // An exception there is caught, and fails what code of a job could fail, too.
   std::string_view meaning;
 };
 
@@ -33,12 +31,9 @@ struct FaultMark {
 /// unfired.
 const std::vector<FaultMark>& fault_marks();
 
-std::unique_ptr<Faults> make_no_faults();
+/// Null when there is none.
+const FaultMark* find_fault_mark(std::string_view name);
 
-/// From `<mark>:<n>:<kill|stop|throw|delay[=ms]>`, several separated by commas: at the n-th passing
-/// (from 1) the process gets SIGKILL, SIGSTOP, an exception or a pause. The end of the object logs
-/// `fault_never_fired` for each that was not passed so often: a test that waits for it would be
-/// wrong.
-Result<std::unique_ptr<Faults>> make_scripted_faults(const std::string& script);
+std::unique_ptr<Faults> make_no_faults();
 
 }  // namespace freshet

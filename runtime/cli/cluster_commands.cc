@@ -148,7 +148,7 @@ Status check_settings(const Configuration& configuration, const std::string& hos
                       uint32_t task_managers, bool allow_faults) {
   RETURN_IF_ERROR(refuse_settings_of_jobs(configuration));
   RETURN_IF_ERROR(check_bind({host, 0}, configuration));
-  RETURN_IF_ERROR(faults_of(configuration, allow_faults).status());
+  RETURN_IF_ERROR(check_faults(configuration, allow_faults));
   RETURN_IF_ERROR(JobManagerProcess::check_settings(configuration));
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system(), task_managers).status());
   RETURN_IF_ERROR(check_metrics_ports(configuration, 1 + task_managers));

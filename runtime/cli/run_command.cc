@@ -61,7 +61,7 @@ Status check_settings(const RunOptions& options, const GivenSettings& given) {
   // As the process itself would, but before the job is looked at.
   RETURN_IF_ERROR(network_memory(configuration, *make_local_file_system()).status());
   RETURN_IF_ERROR(JobManagerProcess::check_settings(configuration));
-  return faults_of(configuration, options.allow_faults).status();
+  return check_faults(configuration, options.allow_faults);
 }
 
 bool prints(const JobGraph& graph) {

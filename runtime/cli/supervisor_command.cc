@@ -26,11 +26,14 @@ struct SupervisorOptions {
   std::vector<std::string> settings;
 };
 
-/// Faults are for one life: a process that one has ended would otherwise meet it again and again.
-void separate_faults(const std::vector<std::string>& settings, ClusterSupervisor::Options& to) {
+/// Faults are for one life, unless there is a record of those that have happened: a process that
+/// one has ended would otherwise meet it again and again.
+void separate_faults(const std::vector<std::string>& settings, bool recorded,
+                     ClusterSupervisor::Options& to) {
   const std::string faults = fmt::format("{}=", config::kTestFaults.name);
   for (size_t i = 0; i + 1 < settings.size(); i += 2) {  // `-D key=value`
-    auto& arguments = settings[i + 1].starts_with(faults) ? to.first_arguments : to.arguments;
+    const bool first = !recorded && settings[i + 1].starts_with(faults);
+    auto& arguments = first ? to.first_arguments : to.arguments;
     arguments.insert(arguments.end(), {settings[i], settings[i + 1]});
   }
 }
@@ -46,8 +49,8 @@ Result<ClusterSupervisor::Options> supervisor_options(const SupervisorOptions& o
   HandedSettings settings = hand_on(configuration);
   // Its settings are all here: a file would add what the user's command did not read.
   result.arguments.push_back("--no-config");
-  if (options.allow_faults) result.first_arguments.push_back("--allow-faults");
-  separate_faults(settings.arguments, result);
+  if (options.allow_faults) result.arguments.push_back("--allow-faults");
+  separate_faults(settings.arguments, configuration.has(config::kTestFaultsRecord), result);
   result.environment = std::move(settings.environment);
   return result;
 }

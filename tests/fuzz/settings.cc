@@ -4,8 +4,8 @@
 #include "runtime/app/network_memory.h"
 #include "runtime/base/check.h"
 #include "runtime/base/configuration.h"
-#include "runtime/base/faults.h"
 #include "runtime/base/memory_file_system.h"
+#include "runtime/base/scripted_faults.h"
 #include "runtime/base/time.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/settings_file.h"
@@ -130,7 +130,7 @@ void settings(std::string_view bytes) {
     case 'd':
       return check_duration(text);
     case 'f':
-      if (const auto faults = make_scripted_faults(text); !faults.ok())
+      if (const auto faults = parse_faults(text); !faults.ok())
         CHECK(!faults.status().message().empty());
       return;
     default:

@@ -32,8 +32,8 @@ TEST(ConfigViewTest, AlignsColumnsAndExplainsEachBelow) {
       "    any text; read by processes and jobs; shared secret that every peer must know; also "
       "from the environment variable FRESHET_SECRET\n"
       "test.faults           -          -          default\n"
-      "    any text; read by processes; <mark>:<n>:<kill|stop|throw|delay>,...; only with "
-      "--allow-faults\n"
+      "    any text; read by processes; [<process>/]<mark>:<n>:<kill|stop|throw|delay>,...; only "
+      "with --allow-faults\n"
       "slot.request.timeout  10 s       10 s       default\n"
       "    a duration; read by processes and jobs; longest wait of a job for its slots\n");
 }
