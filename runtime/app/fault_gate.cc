@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/app/temp_roots.h"
+#include "runtime/base/faulty_file_system.h"
 #include "runtime/base/scripted_faults.h"
 
 namespace freshet {
@@ -18,14 +20,16 @@ Status check_path(const Configuration& configuration, const ConfigKey& key) {
 }  // namespace
 
 Status check_faults(const Configuration& configuration, bool allowed) {
-  const std::string& script = configuration.text(config::kTestFaults);
-  if (script.empty()) return Status();
-  if (!allowed) {
-    return invalid_argument(
-        "test.faults breaks processes on purpose and is refused without --allow-faults");
+  for (const ConfigKey* key : {&config::kTestFaults, &config::kTestDisk}) {
+    if (allowed || configuration.text(*key).empty()) continue;
+    return invalid_argument(fmt::format(
+        "{} breaks processes on purpose and is refused without --allow-faults", key->name));
   }
-  RETURN_IF_ERROR(parse_faults(script).status().with_context(config::kTestFaults.name));
-  return check_path(configuration, config::kTestFaultsRecord);
+  RETURN_IF_ERROR(parse_faults(configuration.text(config::kTestFaults))
+                      .status()
+                      .with_context(config::kTestFaults.name));
+  RETURN_IF_ERROR(check_path(configuration, config::kTestFaultsRecord));
+  return check_path(configuration, config::kTestDisk);
 }
 
 Result<std::unique_ptr<Faults>> faults_of(const Configuration& configuration, bool allowed,
@@ -38,6 +42,26 @@ Result<std::unique_ptr<Faults>> faults_of(const Configuration& configuration, bo
       make_scripted_faults(script, {process, side, configuration.text(config::kTestFaultsRecord)});
   if (!faults.ok()) return faults.status().with_context(config::kTestFaultsRecord.name);
   return faults;
+}
+
+Result<std::unique_ptr<FileSystem>> files_of(const Configuration& configuration, bool allowed,
+                                             const std::string& state_directory) {
+  RETURN_IF_ERROR(check_faults(configuration, allowed));
+  auto files = make_local_file_system();
+  const std::string& path = configuration.text(config::kTestDisk);
+  if (path.empty()) return files;
+  auto switches = map_disk_switches(path);
+  RETURN_IF_ERROR(switches.status().with_context(config::kTestDisk.name));
+  std::vector<FaultyFileSystem::Place> places = {
+      {"", DiskFiles::kOutput},
+      {state_directory, DiskFiles::kTemporary},
+      {state_directory + "/modules", DiskFiles::kModules},
+  };
+  for (std::string& directory :
+       TempRoots::directories_of(configuration.text(config::kTempDirectories)))
+    places.push_back({std::move(directory), DiskFiles::kTemporary});
+  return std::unique_ptr<FileSystem>(std::make_unique<FaultyFileSystem>(
+      std::move(files), *std::move(switches), std::move(places)));
 }
 
 }  // namespace freshet

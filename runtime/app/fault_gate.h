@@ -6,6 +6,7 @@
 
 #include "runtime/base/configuration.h"
 #include "runtime/base/faults.h"
+#include "runtime/base/file_system.h"
 
 namespace freshet {
 
@@ -18,5 +19,10 @@ Status check_faults(const Configuration&, bool allowed);
 Result<std::unique_ptr<Faults>> faults_of(const Configuration&, bool allowed,
                                           const std::string& process,
                                           std::optional<FaultSide> side);
+
+/// The files of a TaskManager with that state directory: those of the machine, on a disk that
+/// `test.disk` switches when it is set.
+Result<std::unique_ptr<FileSystem>> files_of(const Configuration&, bool allowed,
+                                             const std::string& state_directory);
 
 }  // namespace freshet

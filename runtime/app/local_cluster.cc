@@ -7,20 +7,23 @@
 
 namespace freshet {
 
-LocalCluster::LocalCluster(std::string state_directory)
+LocalCluster::LocalCluster(std::string state_directory, std::unique_ptr<FileSystem> files)
     : state_directory_(std::move(state_directory)),
       clock_(make_system_clock()),
-      files_(make_local_file_system()),
+      files_(std::move(files)),
       modules_(std::make_unique<DlModuleLoader>(*files_)),
       network_("network", *clock_),
       transport_(network_) {}
 
 Result<std::unique_ptr<LocalCluster>> LocalCluster::start(const Options& options) {
+  ASSIGN_OR_RETURN(auto files, files_of(options.configuration, options.allow_faults,
+                                        options.state_directory + "/taskmanager"));
   // Before there is who removes it: one that is there already belongs to somebody else.
   RETURN_IF_ERROR(make_private_directory(options.state_directory)
                       .with_context("no place for the files of a local cluster (remove what is "
                                     "there, or set TMPDIR)"));
-  std::unique_ptr<LocalCluster> cluster(new LocalCluster(options.state_directory));
+  std::unique_ptr<LocalCluster> cluster(
+      new LocalCluster(options.state_directory, std::move(files)));
   ASSIGN_OR_RETURN(cluster->faults_,
                    faults_of(options.configuration, options.allow_faults, "local", std::nullopt));
   const Address any{"127.0.0.1", 0};

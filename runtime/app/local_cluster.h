@@ -32,7 +32,7 @@ class LocalCluster {
   const Clock& clock() const { return *clock_; }
 
  private:
-  explicit LocalCluster(std::string state_directory);
+  LocalCluster(std::string state_directory, std::unique_ptr<FileSystem> files);
 
   const std::string state_directory_;
   std::unique_ptr<Clock> clock_;

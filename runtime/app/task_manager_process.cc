@@ -71,9 +71,9 @@ void end_unless_intact(const DescriptorWatch& watch) {
 
 }  // namespace
 
-TaskManagerProcess::TaskManagerProcess()
+TaskManagerProcess::TaskManagerProcess(std::unique_ptr<FileSystem> files)
     : clock_(make_system_clock()),
-      files_(make_local_file_system()),
+      files_(std::move(files)),
       modules_(std::make_unique<DlModuleLoader>(*files_)) {}
 
 TaskManagerProcess::~TaskManagerProcess() { set_crash_listener(nullptr); }
@@ -102,7 +102,9 @@ Result<std::unique_ptr<TaskManagerProcess>> TaskManagerProcess::start(const Opti
   runner.state_directory = options.state_directory;
   runner.log_path = options.log_path;
   runner.slots = static_cast<uint32_t>(slots);
-  std::unique_ptr<TaskManagerProcess> process(new TaskManagerProcess());
+  ASSIGN_OR_RETURN(auto files,
+                   files_of(options.configuration, options.allow_faults, options.state_directory));
+  std::unique_ptr<TaskManagerProcess> process(new TaskManagerProcess(std::move(files)));
   runner.check_process = [&watch = process->descriptors_] { end_unless_intact(watch); };
   if (unix_sockets) {
     remove_stale_sockets(options.state_directory, *process->files_);

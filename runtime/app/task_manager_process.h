@@ -41,7 +41,7 @@ class TaskManagerProcess {
   void stop();
 
  private:
-  TaskManagerProcess();
+  explicit TaskManagerProcess(std::unique_ptr<FileSystem> files);
 
   DescriptorWatch descriptors_;
   std::unique_ptr<Clock> clock_;

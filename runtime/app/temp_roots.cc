@@ -9,9 +9,9 @@
 
 namespace freshet {
 
-namespace {
+namespace {}  // namespace
 
-std::vector<std::string> split(std::string_view setting) {
+std::vector<std::string> TempRoots::directories_of(std::string_view setting) {
   std::vector<std::string> parts;
   while (!setting.empty()) {
     const size_t comma = std::min(setting.find(','), setting.size());
@@ -25,12 +25,10 @@ std::vector<std::string> split(std::string_view setting) {
   return parts;
 }
 
-}  // namespace
-
 Result<TempRoots> TempRoots::open(std::string_view setting, const std::string& state_directory,
                                   FileSystem& files) {
   TempRoots roots;
-  const std::vector<std::string> directories = split(setting);
+  const std::vector<std::string> directories = directories_of(setting);
   if (directories.empty()) {
     roots.roots_ = {state_directory};
     return roots;

@@ -17,6 +17,9 @@ class TempRoots {
  public:
   TempRoots() = default;
 
+  /// What io.tmp.dirs names.
+  static std::vector<std::string> directories_of(std::string_view setting);
+
   /// `setting` as io.tmp.dirs. Each must be there, once, and files can be made in it; errors name
   /// the setting and the directory. Makes what belongs to this TaskManager alone.
   static Result<TempRoots> open(std::string_view setting, const std::string& state_directory,

@@ -181,6 +181,9 @@ struct ConfigKey {
   SETTING(kTestFaultsRecord, "test.faults.record", "", text(), kProcess, \
           "absolute path of a file to which each fault of test.faults adds a line; then each " \
           "fires once in all lives of all processes") \
+  SETTING(kTestDisk, "test.disk", "", text(), kProcess, \
+          "absolute path of a file of switches that make the disk of a TaskManager full, slow or " \
+          "broken; only with --allow-faults") \
   SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
   SETTING(kLogLevel, "env.log.level", "info", choice("debug|info|warn|error"), kProcess, \
