@@ -23,7 +23,7 @@ std::string_view to_string(Phase phase) {
     case Phase::kCaughtUp:
       return "caught_up";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "a value of the enumeration");
 }
 
 const std::optional<int64_t>& RecoveryTimes::of(Phase phase) const {
@@ -41,7 +41,7 @@ const std::optional<int64_t>& RecoveryTimes::of(Phase phase) const {
     case Phase::kCaughtUp:
       return caught_up;
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "a value of the enumeration");
 }
 
 std::optional<int64_t>& RecoveryTimes::of(Phase phase) {
@@ -61,7 +61,7 @@ std::string_view to_string(FaultEnd end) {
     case FaultEnd::kNotRecovered:
       return "not recovered";
   }
-  CHECK(false);
+  check_failed(__FILE__, __LINE__, "a value of the enumeration");
 }
 
 Spread spread_of(std::vector<double> values) {
