@@ -119,6 +119,7 @@ ExecutionProgress read(const proto::TaskProgress& from) {
   progress.local_buffers_in = from.local_buffers_in();
   progress.remote_buffers_in = from.remote_buffers_in();
   progress.initialization_ms = from.initialization_ms();
+  progress.inputs_read = from.inputs_read();
   progress.gauges = read(from.gauges());
   return progress;
 }

@@ -205,9 +205,34 @@ bool ExecutionGraph::note_output(uint32_t index, DatasetId dataset, uint64_t has
   return hash != 0 && before == hash;
 }
 
+bool ExecutionGraph::note_input_read(uint32_t index, DatasetId dataset) {
+  const Execution& execution = executions_[index];
+  if (execution.restarts || execution.state != TaskState::kRunning) return false;
+  const uint32_t consumer = subtask_at(index).index;
+  return read_[group_read_by(dataset, consumer)].insert(consumer).second;
+}
+
+bool ExecutionGraph::has_read(uint32_t group, uint32_t consumer) const {
+  const Execution& execution = at(SubtaskId{consumers_[group].vertex, consumer});
+  if (is_at_end(execution.state)) return !execution.restarts;
+  const auto readers = read_.find(group);
+  return readers != read_.end() && readers->second.contains(consumer);
+}
+
+void ExecutionGraph::forget_read(uint32_t index) {
+  const SubtaskId subtask = subtask_at(index);
+  for (const DatasetId dataset : inputs_of(subtask.vertex)) {
+    const auto readers = read_.find(group_read_by(dataset, subtask.index));
+    if (readers == read_.end()) continue;
+    readers->second.erase(subtask.index);
+    if (readers->second.empty()) read_.erase(readers);
+  }
+}
+
 void ExecutionGraph::decide_restart(uint32_t index) {
   Execution& execution = executions_[index];
   execution.version++;
+  forget_read(index);
   lose_output(index);
   if (!execution.restarts && is_at_end(execution.state)) count_end(index, false);
   execution.restarts = true;

@@ -105,6 +105,15 @@ class ExecutionGraph {
   void decide_restart(uint32_t index);
   /// What an ended attempt made of blocking edges is gone, or given up. Nothing of one that is not.
   void lose_output(uint32_t index);
+  /// A running attempt has taken all of a blocking input: it does not want that again, unless it
+  /// runs again itself. False when that was known.
+  bool note_input_read(uint32_t index, DatasetId dataset);
+  /// A consumer of the group has taken all of it, and does not run again.
+  bool has_read(uint32_t group, uint32_t consumer) const;
+  /// Some consumer has, of the group's present or an earlier content.
+  bool is_read_by_some(uint32_t group) const {
+    return groups_[group].unread != consumers_[group].consumers.size() || read_.contains(group);
+  }
   /// Groups of blocking edges of which no consumer wants anything any more since the last call;
   /// some may have got one again.
   std::vector<uint32_t> take_read_groups() { return std::exchange(read_groups_, {}); }
@@ -151,6 +160,7 @@ class ExecutionGraph {
   void update_groups(uint32_t index, bool ended);
   void update_readings(uint32_t index, bool ended);
   void count_end(uint32_t index, bool ended);
+  void forget_read(uint32_t index);
 
   JobGraph graph_;
   PipelinedRegions regions_;
@@ -160,6 +170,7 @@ class ExecutionGraph {
   std::vector<uint32_t> read_groups_;
   std::vector<uint32_t> reopened_groups_;
   std::map<uint32_t, std::set<uint32_t>> remade_;     // Of released groups: producers reset since.
+  std::map<uint32_t, std::set<uint32_t>> read_;       // By group: see note_input_read().
   std::vector<std::vector<uint64_t>> output_hashes_;  // By edge and producer; empty: none is known.
   TimePoint now_{};
   std::vector<uint32_t> first_of_vertex_;  // One more than there are vertices.

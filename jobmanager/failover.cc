@@ -76,8 +76,8 @@ class Planner {
     for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
       plan_.steps++;
       const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
-      // What has ended may have read the same; that is seen when it is made again.
-      if (graph_.begun(region) != 0 && graph_.unended(region) != 0) add(region);
+      // Who has read all may have read the same; that is seen when it is made again.
+      if (graph_.begun(region) != 0 && !graph_.has_read(g, c)) add(region);
     }
   }
 
@@ -88,8 +88,7 @@ class Planner {
     wanted_[g] = kNo;
     for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
       plan_.steps++;
-      const uint32_t region = graph_.regions().region_of(graph_.index_of({consumers.vertex, c}));
-      if (graph_.unended(region) == 0) continue;
+      if (graph_.has_read(g, c)) continue;
       wanted_[g] = kYes;
       break;
     }
@@ -137,7 +136,7 @@ std::vector<SubtaskId> misled_consumers(const ExecutionGraph& graph, DatasetId d
   const IndexRange groups = graph.groups_holding(dataset, producer);
   for (uint32_t g = groups.begin; g < groups.end; g++) {
     const ConsumerVertexGroup& consumers = graph.consumers_of_group(g);
-    if (graph.group(g).unread == consumers.consumers.size()) continue;
+    if (!graph.is_read_by_some(g)) continue;
     for (uint32_t c = consumers.consumers.begin; c < consumers.consumers.end; c++) {
       const SubtaskId consumer{consumers.vertex, c};
       const uint32_t region = graph.regions().region_of(graph.index_of(consumer));

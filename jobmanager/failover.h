@@ -36,8 +36,8 @@ struct FailoverPlan {
 
 /// Decides what a failure restarts: the regions of `failed` subtasks; of each of them those that
 /// made what it reads and is gone; and all that are reading what it made, because the next attempt
-/// may give something else. Those that have read all of it stay as they are until that is seen:
-/// see misled_consumers(). Besides, whoever made something that is gone
+/// may give something else. Those that have read all of it, also those that go on, stay as they are
+/// until that is seen: see misled_consumers(). Besides, whoever made something that is gone
 /// (`Execution::output_lost`, `ExecutionGraph::is_released()`) and is still wanted. Each group
 /// is visited once. See "Restart of a job" in DESIGN_NOTES.md.
 ///

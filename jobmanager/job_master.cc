@@ -198,8 +198,22 @@ JobCommands JobMaster::on_task_state(TimePoint now, TaskManagerId from, TaskStat
 void JobMaster::on_progress(TimePoint now, TaskManagerId from, const AttemptId& attempt,
                             const ExecutionProgress& progress) {
   set_now(now);
-  if (current(from, attempt) == nullptr) return;
-  graph_.set_progress(graph_.index_of(attempt.subtask), progress);
+  const Execution* execution = current(from, attempt);
+  if (execution == nullptr) return;
+  const uint32_t index = graph_.index_of(attempt.subtask);
+  note_inputs_read(index, progress.inputs_read & ~execution->progress.inputs_read);
+  graph_.set_progress(index, progress);
+}
+
+void JobMaster::note_inputs_read(uint32_t index, uint64_t inputs) {
+  const auto all = graph_.inputs_of(graph_.subtask_at(index).vertex);
+  for (size_t i = 0; i < std::min<size_t>(all.size(), 64) && inputs >> i != 0; i++) {
+    const bool is_new = (inputs >> i & 1) != 0 && graph_.is_blocking(all[i]) &&
+                        graph_.note_input_read(index, all[i]);
+    if (!is_new) continue;
+    LOG_DEBUG("input_read",
+              {{"job", id()}, {"attempt", attempt_at(index)}, {"dataset", all[i].value}});
+  }
 }
 
 JobCommands JobMaster::on_channels_lost(TimePoint now, TaskManagerId from,

@@ -156,6 +156,7 @@ class JobMaster {
   void move_task(uint32_t index, TaskState to);
   void reset(uint32_t index);
   void log_state(uint32_t index) const;
+  void note_inputs_read(uint32_t index, uint64_t inputs);
   bool waits_for_slots() const;
   const Execution* current(TaskManagerId from, const AttemptId&) const;
   AttemptId attempt_at(uint32_t index) const;

@@ -38,6 +38,25 @@ constexpr uint32_t kJobStates = 9;
 
 bool is_ended(TaskState s) { return s == TaskState::kEndOfData || s == TaskState::kFinished; }
 
+/// Of what other regions make.
+bool lacks_input(const ExecutionGraph& graph, uint32_t index) {
+  const PipelinedRegions& regions = graph.regions();
+  const SubtaskId reader = graph.subtask_at(index);
+  for (const DatasetId dataset : graph.inputs_of(reader.vertex)) {
+    const uint32_t g = graph.group_read_by(dataset, reader.index);
+    if (!graph.is_blocking(dataset) || graph.has_read(g, reader.index)) continue;
+    const ConsumedPartitionGroup& group = graph.group(g);
+    const VertexId vertex = graph.job_graph().edges[dataset.value].producer;
+    for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
+      const uint32_t producer = graph.index_of({vertex, p});
+      const Execution& made = graph.at(producer);
+      if (regions.region_of(producer) == regions.region_of(index)) continue;
+      if (!is_ended(made.state) || made.output_lost) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Broken JobMasterInvariants::check(const JobMaster& job) {
@@ -124,7 +143,8 @@ Broken JobMasterInvariants::check_regions(const JobMaster& job) const {
         return fmt::format("tasks of region {} have different attempts", r);
       const bool goes_on = is_live(execution.state) && execution.state != TaskState::kCanceling &&
                            graph.unended(r) != 0;  // Else all is read.
-      if (goes_on && graph.open_inputs(r) != 0 && job.state() != JobState::kCommitting)
+      const bool committing = job.state() == JobState::kCommitting;
+      if (goes_on && graph.open_inputs(r) != 0 && !committing && lacks_input(graph, m))
         return fmt::format("region {} runs before its inputs are complete", r);
     }
     if (begun != graph.begun(r) || unended != graph.unended(r))
@@ -151,7 +171,7 @@ Broken JobMasterInvariants::check_lost(const JobMaster& job) const {
         continue;
       for (uint32_t c = readers.consumers.begin; c < readers.consumers.end; c++) {
         const SubtaskId reader{readers.vertex, c};
-        if (graph.unended(graph.regions().region_of(graph.index_of(reader))) != 0)
+        if (!graph.has_read(g, c))
           return fmt::format("{} wants what {} made, which is lost", to_string(reader),
                              to_string(SubtaskId{vertex, p}));
       }

@@ -22,6 +22,7 @@ void to_proto(const AttemptId& attempt, const TaskNumbers& numbers, proto::TaskP
   to->set_local_buffers_in(numbers.local_buffers_in);
   to->set_remote_buffers_in(numbers.remote_buffers_in);
   to->set_initialization_ms(numbers.initialization_ms);
+  to->set_inputs_read(numbers.inputs_read);
 }
 
 void to_proto(const TaskGauges& gauges, proto::TaskGauges* to) {

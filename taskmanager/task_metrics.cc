@@ -39,6 +39,7 @@ TaskNumbers numbers_of(const TaskProgress& progress) {
   numbers.local_buffers_in = progress.local_buffers_in;
   numbers.remote_buffers_in = progress.remote_buffers_in;
   numbers.initialization_ms = millis(progress.initialization);
+  numbers.inputs_read = progress.inputs_read;
   return numbers;
 }
 

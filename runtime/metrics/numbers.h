@@ -56,6 +56,9 @@ struct TaskNumbers {
   uint64_t local_buffers_in = 0;
   uint64_t remote_buffers_in = 0;
   uint64_t initialization_ms = 0;  // From INITIALIZING to RUNNING; 0 before that.
+  // Its first 64 inputs, in the order of their datasets, the first the lowest bit: those of which
+  // all has been taken.
+  uint64_t inputs_read = 0;
   TaskGauges gauges = {};
 };
 

@@ -383,6 +383,7 @@ void StreamTask::broadcast(ElementKind kind, std::string_view payload) {
 void StreamTask::end_gate(uint32_t index) {
   open_gates_[index] = nullptr;
   gates_open_--;
+  if (index < 64) counters_[kInputsRead].fetch_or(uint64_t{1} << index, std::memory_order_relaxed);
   if (phase_ == Phase::kDrain) {
     end_when_drained();
     return;

@@ -111,6 +111,7 @@ class StreamTask final : public RunnableTask {
     kRemoteBuffersIn,
     kRemoteBytesIn,
     kInitializationNanos,
+    kInputsRead,  // Bits.
     kCounters
   };
   enum class Phase : uint8_t { kProcess, kFinish, kDrain };  // Of kRunning.

@@ -54,6 +54,7 @@ TaskProgress StreamTask::progress() const {
   progress.local_bytes_in = read(kLocalBytesIn);
   progress.remote_buffers_in = read(kRemoteBuffersIn);
   progress.remote_bytes_in = read(kRemoteBytesIn);
+  progress.inputs_read = read(kInputsRead);
   progress.initialization = Duration(read(kInitializationNanos));
   const TaskTimes::Times times = times_.read(environment_.clock.now());
   progress.busy = times.busy;

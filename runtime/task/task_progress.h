@@ -31,6 +31,7 @@ struct TaskProgress {
   uint64_t local_bytes_in = 0;
   uint64_t remote_buffers_in = 0;
   uint64_t remote_bytes_in = 0;
+  uint64_t inputs_read = 0;  // Bits: the first 64 inputs whose last element has been taken.
 };
 
 /// How full a task's buffers are now. Of several gates or partitions the fullest.

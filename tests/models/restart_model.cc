@@ -124,6 +124,8 @@ void RestartModel::read_attempt(std::string_view line, uint32_t index, uint32_t 
   } else if (is_event(line, "output_lost")) {
     if (!seen_.empty()) compare();
     lost_.push_back(index);
+  } else if (is_event(line, "input_read")) {
+    tasks_[index].read.insert(DatasetId{number_of(line, "dataset")});
   } else if (is_event(line, "output_differs")) {
     on_output_differs(index, datasets_of(line));
   } else if (is_event(line, "execution_restarts")) {
@@ -140,6 +142,7 @@ void RestartModel::on_state(uint32_t index, uint32_t attempt, const std::string&
     task.attempt = attempt;
     task.begun = task.ended = task.lost = task.restarts = false;
     task.released.clear();
+    task.read.clear();
   } else if (state == "END_OF_DATA") {
     compare();
     task.ended = true;
@@ -219,7 +222,13 @@ bool RestartModel::has_ended(uint32_t region) const {
 
 bool RestartModel::is_wanted(const Task& task) const {
   return std::any_of(task.consumers.begin(), task.consumers.end(),
-                     [&](const Pair& pair) { return !has_ended(tasks_[pair.other].region); });
+                     [&](const Pair& pair) { return !has_read(pair); });
+}
+
+/// The consumer of a pair.
+bool RestartModel::has_read(const Pair& pair) const {
+  const Task& consumer = tasks_[pair.other];
+  return !consumer.restarts && (consumer.ended || consumer.read.contains(pair.dataset));
 }
 
 void RestartModel::expect_restart(const std::set<uint32_t>& failed,
@@ -247,7 +256,7 @@ void RestartModel::close(std::set<uint32_t>* regions) const {
         }
         for (const Pair& pair : tasks_[m].consumers) {
           const uint32_t reader = tasks_[pair.other].region;
-          if (has_begun(reader) && !has_ended(reader)) regions->insert(reader);
+          if (has_begun(reader) && !has_read(pair)) regions->insert(reader);
         }
       }
     }
@@ -266,7 +275,12 @@ void RestartModel::compare() {
   rounds_ += !seen_.empty();
   for (Task& task : tasks_) {
     const bool again = seen_.contains(task.region);
-    spared_ += !seen_.empty() && task.begun && !task.restarts && !again;
+    const bool spared = !seen_.empty() && task.begun && !task.restarts && !again;
+    spared_ += spared;
+    readers_spared_ +=
+        spared && !task.ended &&
+        std::any_of(task.producers.begin(), task.producers.end(),
+                    [&](const Pair& p) { return seen_.contains(tasks_[p.other].region); });
     if (!again) continue;
     restarted_++;
     task.restarts = true;

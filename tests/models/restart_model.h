@@ -14,7 +14,8 @@ namespace freshet {
 
 /// Follows the lines that a JobManager logs about one job (env.log.level=debug), and says by
 /// definition which regions must run again after each failure: those of tasks that failed; those
-/// that made what is lost and somebody still wants; and those that are reading what is made again.
+/// that made what is lost and somebody still wants; and those that are reading what is made again,
+/// and have not said that they took all of it.
 /// It knows every pair of producer and consumer, and nothing of how the JobManager plans.
 class RestartModel {
  public:
@@ -30,6 +31,8 @@ class RestartModel {
   /// Tasks that ran again, and those that had begun and were let alone, over all rounds.
   uint32_t restarted() const { return restarted_; }
   uint32_t spared() const { return spared_; }
+  /// Of the latter, those that went on though something that they had read was made again.
+  uint32_t readers_spared() const { return readers_spared_; }
   /// Of a job that was never cancelled and did not fail.
   bool finished() const;
   /// Sentences for people.
@@ -49,6 +52,7 @@ class RestartModel {
     bool lost = false;      // It has ended, and nobody has what it made.
     bool restarts = false;  // It is decided that there will be a new attempt.
     std::string place;
+    std::set<DatasetId> read;      // Inputs of which it has said that it took all.
     std::set<DatasetId> released;  // Of what it made: what is not kept.
     std::vector<Pair> producers;   // Over blocking edges.
     std::vector<Pair> consumers;
@@ -64,6 +68,7 @@ class RestartModel {
   void expect_restart(const std::set<uint32_t>& failed, const std::vector<uint32_t>& lost);
   void close(std::set<uint32_t>* regions) const;
   bool is_wanted(const Task&) const;
+  bool has_read(const Pair&) const;
   bool has_begun(uint32_t region) const;
   bool has_ended(uint32_t region) const;
   void compare();
@@ -83,6 +88,7 @@ class RestartModel {
   uint32_t rounds_ = 0;
   uint32_t restarted_ = 0;
   uint32_t spared_ = 0;
+  uint32_t readers_spared_ = 0;
   std::vector<std::string> problems_;
 };
 

@@ -91,6 +91,26 @@ TEST_F(FailoverOfBlockingEdgeTest, WhatHasEndedStaysUntilSomethingElseIsMade) {
   EXPECT_THAT(misled_consumers(graph_, DatasetId{0}, 3), IsEmpty());  // It has not ended.
 }
 
+/// A running consumer that has taken all of an input is like one that has ended.
+TEST_F(FailoverOfBlockingEdgeTest, WhoHasTakenAllOfItGoesOn) {
+  const DatasetId edge{0};
+  EXPECT_FALSE(graph_.note_input_read(4, edge));  // It does not run.
+  for (const uint32_t consumer : {4, 5}) move_to(&graph_, consumer, TaskState::kRunning);
+  EXPECT_FALSE(graph_.is_read_by_some(0));
+  EXPECT_TRUE(graph_.note_input_read(4, edge));
+  EXPECT_FALSE(graph_.note_input_read(4, edge));
+  EXPECT_TRUE(graph_.is_read_by_some(0));
+  for (const uint32_t producer : {1, 2}) graph_.lose_output(producer);
+  EXPECT_THAT(plan_failover(graph_, {}, {1, 2}).regions, ElementsAre(2, 5));
+  EXPECT_THAT(misled_consumers(graph_, edge, 1), ElementsAre(SubtaskId{VertexId{1}, 0}));
+  // It wants all again when it runs again itself.
+  EXPECT_THAT(plan_failover(graph_, {{VertexId{1}, 0}}, {}).regions, ElementsAre(1, 4));
+  graph_.decide_restart(4);
+  EXPECT_FALSE(graph_.has_read(0, 0));
+  EXPECT_FALSE(graph_.note_input_read(4, edge));  // What comes late.
+  EXPECT_THAT(plan_failover(graph_, {}, {1}).regions, ElementsAre(1, 4));
+}
+
 TEST_F(FailoverOfBlockingEdgeTest, AnOutputIsTheSameOnlyIfBothAreKnown) {
   const auto note = [&](uint64_t hash) { return graph_.note_output(1, DatasetId{0}, hash); };
   EXPECT_FALSE(note(7));
@@ -151,6 +171,9 @@ class RandomJob {
       for (const uint32_t next : graph_.take_unblocked_regions()) ready.push_back(next);
     }
     for (uint32_t i = 0; i < graph_.task_count(); i++) {
+      for (const DatasetId dataset : graph_.inputs_of(graph_.subtask_at(i).vertex)) {
+        if (graph_.is_blocking(dataset) && random_->one_in(3)) graph_.note_input_read(i, dataset);
+      }
       const bool ended = graph_.at(i).state == TaskState::kFinished;
       if (ended && random_->one_in(6)) {
         graph_.lose_output(i);
@@ -175,6 +198,7 @@ class RandomJob {
 struct Pair {
   uint32_t producer = 0;
   uint32_t consumer = 0;
+  bool read = false;  // By the consumer.
 };
 
 std::vector<Pair> blocking_pairs(const ExecutionGraph& graph) {
@@ -186,7 +210,8 @@ std::vector<Pair> blocking_pairs(const ExecutionGraph& graph) {
     const IndexRange consumers = graph.consumers_of_group(g).consumers;
     for (uint32_t p = group.producers.begin; p < group.producers.end; p++) {
       for (uint32_t c = consumers.begin; c < consumers.end; c++)
-        pairs.push_back({graph.index_of({edge.producer, p}), graph.index_of({edge.consumer, c})});
+        pairs.push_back({graph.index_of({edge.producer, p}), graph.index_of({edge.consumer, c}),
+                         graph.has_read(g, c)});
     }
   }
   return pairs;
@@ -201,16 +226,15 @@ std::set<uint32_t> naive_plan(const RandomJob& job) {
   for (const SubtaskId subtask : job.failed()) plan.insert(region(graph.index_of(subtask)));
   for (const uint32_t lost : job.lost()) {
     for (const Pair& pair : pairs) {
-      if (pair.producer == lost && graph.unended(region(pair.consumer)) != 0)
-        plan.insert(region(lost));
+      if (pair.producer == lost && !pair.read) plan.insert(region(lost));
     }
   }
   for (size_t before = ~size_t{0}; before != plan.size();) {
     before = plan.size();
-    for (const auto& [producer, consumer] : pairs) {
+    for (const auto& [producer, consumer, read] : pairs) {
       if (plan.contains(region(consumer)) && graph.at(producer).output_lost)
         plan.insert(region(producer));
-      const bool reads = graph.begun(region(consumer)) != 0 && graph.unended(region(consumer)) != 0;
+      const bool reads = graph.begun(region(consumer)) != 0 && !read;
       if (plan.contains(region(producer)) && reads) plan.insert(region(consumer));
     }
   }

@@ -94,6 +94,8 @@ class RandomCluster {
   uint32_t restarts() const { return job_->restarts(); }
   /// Inputs that were made again after they had been read.
   uint32_t spared() const { return spared_; }
+  /// Those that went on while something that they had read was made again.
+  uint32_t readers_spared() const { return model_->readers_spared(); }
   JobState state() const { return job_->state(); }
 
  private:
@@ -292,6 +294,15 @@ class RandomCluster {
       return report(id, task_manager, attempt, TaskState::kFailed);
     }
     if (it->second == TaskState::kEndOfData) return;
+    if (it->second == TaskState::kRunning && random_->one_in(2)) {
+      ExecutionProgress progress;
+      progress.inputs_read = inputs_read_[attempt] |= random_->next() & random_->next();
+      task_manager.from_it.push_back([this, id, attempt, progress] {
+        job_->on_progress(now_, id, attempt, progress);
+        return JobCommands();
+      });
+      return;
+    }
     it->second =
         it->second == TaskState::kInitializing ? TaskState::kRunning : TaskState::kEndOfData;
     report(id, task_manager, attempt, it->second);
@@ -389,6 +400,7 @@ class RandomCluster {
   std::set<AttemptId> failed_;
   std::map<AttemptId, std::vector<AttemptId>> read_;  // By consumer.
   std::map<AttemptId, uint64_t> contents_;
+  std::map<AttemptId, uint64_t> inputs_read_;  // Bits.
   uint32_t spared_ = 0;
   uint32_t bad_commits_ = 0;
   bool in_stages_ = false;  // What is lost are files rather than tasks.
@@ -398,17 +410,19 @@ class RandomCluster {
 };
 
 TEST(JobMasterRandomTest, KeepsItsInvariantsAndEndsWhateverHappens) {
-  uint64_t restarts = 0, spared = 0;
+  uint64_t restarts = 0, spared = 0, readers_spared = 0;
   std::map<JobState, uint32_t> ends;
   for (uint64_t seed = 1; seed <= 3400; seed++) {
     RandomCluster cluster(seed);
     ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.broken();
     restarts += cluster.restarts();
     spared += cluster.spared();
+    readers_spared += cluster.readers_spared();
     ends[cluster.state()]++;
   }
   EXPECT_GT(restarts, 3000u);  // The faults were felt.
   EXPECT_GT(spared, 10u);
+  EXPECT_GT(readers_spared, 10u) << readers_spared;
   EXPECT_GT(ends[JobState::kFinished], 2000u);
   EXPECT_GT(ends[JobState::kCanceled], 20u);
 }

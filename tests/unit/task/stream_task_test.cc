@@ -47,6 +47,7 @@ TEST(StreamTaskTest, RunsAChainAndStaysAtTheEndOfItsData) {
   EXPECT_TRUE(harness.output->ended());
   EXPECT_FALSE(harness.output->released());
   EXPECT_THAT(harness.states->states(), ElementsAre(kInitializing, kRunning, kEndOfData));
+  EXPECT_EQ(harness.states->last().progress.inputs_read, 1u);
   EXPECT_EQ(harness.states->last().progress.records_in, 2u);
   EXPECT_EQ(harness.states->last().progress.records_out, 4u);
 
