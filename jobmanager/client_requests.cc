@@ -112,6 +112,7 @@ void ClientRequests::submit(const proto::Envelope& request, proto::Envelope& rep
   const Result<JobId> job = submit_checked();
   control_messages::write(job.status(), answer->mutable_status());
   if (job.ok()) {
+    pass_mark(options_.faults, "submit.before_reply");
     control_messages::write(*job, answer->mutable_job());
   } else {
     LOG_WARN("job_refused", {{"cause", job.status()}});

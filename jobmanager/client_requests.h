@@ -25,6 +25,7 @@ class ClientRequests : public std::enable_shared_from_this<ClientRequests> {
   struct Options {
     uint64_t epoch = 0;
     bool submission = true;  // False: jobs and modules are refused.
+    Faults* faults = nullptr;
   };
 
   ClientRequests(Options options, JobDispatcher& jobs, BlobServer& blobs, ControlServer& server,

@@ -191,7 +191,17 @@ JobRecord* JobDispatcher::running(JobId id) {
   return nullptr;
 }
 
+void JobDispatcher::pass_marks(JobRecord& record) {
+  const JobMaster::Failovers before = std::exchange(record.failovers, record.master->failovers());
+  if (record.failovers.decided != before.decided)
+    pass_mark(options_.faults, "failover.before_cancel");
+  if (record.failovers.done != before.done) pass_mark(options_.faults, "failover.before_restart");
+  if (record.ended == 0 && record.master->state() == JobState::kFinished)
+    pass_mark(options_.faults, "job.before_finish");
+}
+
 void JobDispatcher::apply(JobRecord& record, JobCommands commands) {
+  pass_marks(record);
   std::shared_ptr<const DeploymentEncoder> encoder;  // All deployments among them are one.
   for (JobCommand& command : commands) {
     if (auto* tasks = std::get_if<job_commands::DeployTasks>(&command)) {
@@ -216,6 +226,7 @@ std::shared_ptr<const DeploymentEncoder> JobDispatcher::make_encoder(const JobRe
 
 void JobDispatcher::deploy(JobRecord& record, job_commands::DeployTasks tasks,
                            std::shared_ptr<const DeploymentEncoder> encoder) {
+  pass_mark(options_.faults, "deploy.before_send");
   const TaskManagerId to = tasks.to;
   const bool knows_job = !record.users.insert(to).second;
   outlet_.make_and_send_to_task_manager(
@@ -240,6 +251,7 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
   } else if (const auto* provoke = std::get_if<jc::ProvokeFailure>(&command)) {
     outlet_.send_to_task_manager(provoke->to, cm::encode(*provoke));
   } else if (const auto* commit = std::get_if<jc::Commit>(&command)) {
+    pass_mark(options_.faults, "commit.before_order");
     record.users.insert(commit->to);
     outlet_.send_to_task_manager(commit->to, cm::encode(*commit, *record.information));
   } else {
@@ -249,6 +261,7 @@ void JobDispatcher::carry_out(JobRecord& record, const JobCommand& command) {
 
 void JobDispatcher::release(const JobRecord& record) {
   const JobId id = record.master->id();
+  pass_mark(options_.faults, "release.before_send");
   if (record.user_lost) clean_ups_.add(id, record.information);
   outlet_.send_to_all_task_managers(control_messages::encode_release(id));
   order_clean_ups();

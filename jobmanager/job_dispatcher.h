@@ -13,6 +13,7 @@
 #include "jobmanager/resource_manager.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/configuration.h"
+#include "runtime/base/faults.h"
 #include "runtime/base/mailbox.h"
 #include "runtime/base/random.h"
 #include "runtime/base/unique_function.h"
@@ -27,8 +28,9 @@ struct JobRecord {
   EpochMillis submitted = 0;
   TimePoint submitted_at;
   EpochMillis ended = 0;  // 0: not yet. `submitted` and how long it took: the wall clock may jump.
-  std::set<TaskManagerId> users;  // They got work of the job and have not released it.
-  bool user_lost = false;         // One of them, before the job has ended.
+  std::set<TaskManagerId> users;   // They got work of the job and have not released it.
+  bool user_lost = false;          // One of them, before the job has ended.
+  JobMaster::Failovers failovers;  // Whose marks were passed.
   TimerId timer;
   std::optional<TimePoint> timer_due;
 };
@@ -46,6 +48,7 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
     Configuration configuration;  // Of the JobManager; a job's own settings go before it.
     uint64_t offload_min_bytes = UINT64_MAX;  // Of what goes through the BlobServer.
     bool share_groups = true;  // False, to show what that costs: each deployment is made anew.
+    Faults* faults = nullptr;
   };
   class Outlet {
    public:
@@ -99,6 +102,8 @@ class JobDispatcher : public std::enable_shared_from_this<JobDispatcher> {
  private:
   JobRecord* running(JobId);
   void apply(JobRecord&, JobCommands);
+  /// What was decided is not carried out yet.
+  void pass_marks(JobRecord&);
   void carry_out(JobRecord&, const JobCommand&);
   void release(const JobRecord&);
   /// Gives away the clean-ups that wait. Who got one is offered to no job before it is done.

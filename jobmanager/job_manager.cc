@@ -145,12 +145,13 @@ Result<Address> JobManager::Shell::start() {
   blobs.directory = options_.state_dir + "/blobs";
   blobs_ = std::make_shared<BlobServer>(blobs, files_, mailbox_.executor(), io_);
   jobs_ = std::make_shared<JobDispatcher>(
-      JobDispatcher::Options{slot_timeout, c, offload_min, options_.share_groups}, *this, mailbox_,
-      clock_, *random_);
+      JobDispatcher::Options{slot_timeout, c, offload_min, options_.share_groups, &faults_}, *this,
+      mailbox_, clock_, *random_);
   blobs_->look_first(
       [groups = jobs_->encoded_groups()](const std::string& hash) { return groups->find(hash); });
-  clients_ = std::make_shared<ClientRequests>(ClientRequests::Options{server.epoch, submission},
-                                              *jobs_, *blobs_, *server_, mailbox_);
+  clients_ =
+      std::make_shared<ClientRequests>(ClientRequests::Options{server.epoch, submission, &faults_},
+                                       *jobs_, *blobs_, *server_, mailbox_);
   ASSIGN_OR_RETURN(const Address address, server_->listen());
   mailbox_.post("jobmanager_start", [self = shared_from_this(), address] {
     LOG_INFO("jobmanager_started", {{"address", address.to_string()}});

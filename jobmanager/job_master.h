@@ -126,6 +126,12 @@ class JobMaster {
   const ExecutionGraph& graph() const { return graph_; }
   /// Those that it holds.
   std::vector<Slot> slots() const { return schedule_.slots().held(); }
+  /// Failovers that were decided, and those after which tasks were deployed again.
+  struct Failovers {
+    uint64_t decided = 0;
+    uint64_t done = 0;
+  };
+  const Failovers& failovers() const { return failovers_; }
   uint32_t restarts() const { return restarts_; }
   const CommitLedger& commits() const { return commits_; }
   /// Of the latest failure; ok when there was none.
@@ -230,6 +236,7 @@ class JobMaster {
   JobState state_ = JobState::kCreated;
   Status cause_;
   JobHistory history_;
+  Failovers failovers_;
   uint32_t restarts_ = 0;
   bool deployed_once_ = false;  // All tasks of one deployment have run.
 

@@ -77,6 +77,7 @@ void JobMaster::note_outputs(TimePoint now, uint32_t index, const std::vector<Ou
 void JobMaster::begin_restart(TimePoint now, const FailoverPlan& plan, Duration delay,
                               JobCommands& commands) {
   if (state_ != JobState::kRestarting) move(JobState::kRestarting);
+  failovers_.decided++;
   LOG_INFO("job_restarts", {{"job", id()},
                             {"restart", restarts_},
                             {"regions", plan.regions.size()},
@@ -157,6 +158,7 @@ void JobMaster::restart(TimePoint now, JobCommands& commands) {
     std::erase_if(tasks, [&, to = id](uint32_t i) { return graph_.at(i).task_manager != to; });
   for (const uint32_t region : regions) schedule_.stop_region(region, /*again=*/true);
   release_partitions(commands);
+  failovers_.done++;
   commands.push_back(slots_required());
   slot_deadline_ = now + options_.slot_timeout;
   start_regions(now, commands);

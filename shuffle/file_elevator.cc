@@ -392,6 +392,7 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
   const bool keep = (wide > size || for_all) &&
                     first.entry.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
   std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
+  pass_mark(options_.faults, "spill.before_read");
   const Status status = file_->read(begin, scratch.get(), wide);
   note_lost(status);
   if (status.ok() && keep) keep_window(first, {scratch.get(), wide});

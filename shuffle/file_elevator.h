@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/executor.h"
+#include "runtime/base/faults.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/thread_annotations.h"
 #include "shuffle/partition_file.h"
@@ -36,6 +37,7 @@ class FileElevator final : public ReadPool::Waiter,
     Executor* executor = nullptr;  // Reads the file; may block.
     std::shared_ptr<ReadPool> pool;
     std::function<void()> on_lost = {};  // The file cannot be read. On the executor; may be empty.
+    Faults* faults = nullptr;
   };
 
   explicit FileElevator(Options options);

@@ -82,11 +82,12 @@ bool PartitionStore::take_at_hand(const PartitionKey& key, uint32_t subpartition
 
 std::shared_ptr<FileElevator> PartitionStore::elevator_of(const PartitionKey& key, Entry* entry) {
   if (auto elevator = entry->elevator.lock()) return elevator;
-  auto elevator = std::make_shared<FileElevator>(
-      FileElevator::Options{options_.place.files, entry->partition.path, options_.place.executor,
-                            pool_, [directories = directories_, path = entry->partition.path] {
-                              directories->on_read_error(path);
-                            }});
+  auto elevator = std::make_shared<FileElevator>(FileElevator::Options{
+      options_.place.files, entry->partition.path, options_.place.executor, pool_,
+      [directories = directories_, path = entry->partition.path] {
+        directories->on_read_error(path);
+      },
+      options_.place.faults});
   entry->elevator = entry->kept = elevator;
   kept_.push_back(key);
   if (kept_.size() > kElevatorsKept) {

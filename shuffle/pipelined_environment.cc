@@ -31,6 +31,7 @@ MemoryClaim partition_claim(uint64_t subpartitions) {
 }  // namespace
 
 void DataConnections::accept(std::shared_ptr<Connection> connection) {
+  pass_mark(options_.faults, "data.before_accept");
   std::shared_ptr<ServingConnection> serving;
   std::shared_ptr<ServingConnection> oldest;
   bool refused = false;
@@ -113,6 +114,7 @@ std::shared_ptr<PeerConnection> DataConnections::peer_for(
 Result<PipelinedGate::Remote> DataConnections::attach(
     const InputGate::ProducerLocation& location, const std::shared_ptr<GateInbox>& inbox,
     const std::shared_ptr<const GateInbox::Source>& source) {
+  pass_mark(options_.faults, "data.before_attach");
   // One that closes meanwhile forgets itself, and the next is new.
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::shared_ptr<PeerConnection> peer = peer_for(location);

@@ -49,6 +49,7 @@ class ShuffleEnvironment {
     // For challenges; of this environment alone. Null: the operating system's.
     std::shared_ptr<Random> random;
     Executor* timers = nullptr;  // Used until shut_down(). Null: nothing is timed.
+    Faults* faults = nullptr;    // Of connections; those of files are in their places.
   };
 
   /// Listens at once.

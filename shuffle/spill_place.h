@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/executor.h"
+#include "runtime/base/faults.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 
@@ -30,6 +31,8 @@ struct SpillPlace {
 
   /// Hears when a file that was in order was removed, on any thread. May be empty.
   std::function<void()> on_removed = {};
+
+  Faults* faults = nullptr;
 
   /// Makes the directory. May block.
   Status make_directory() const;

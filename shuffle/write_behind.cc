@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -160,6 +161,7 @@ void WriteBehind::finish() {
   const Status status = close_and_rename();
   if (!status.ok()) return fail(status);
   is_there_ = false;
+  pass_mark(options_.place.faults, "spill.after_publish");
   MutexLock lock(mutex_);
   outcome_ = Status();
   spare_.clear();
@@ -169,7 +171,17 @@ Status WriteBehind::close_and_rename() {
   if (!file_) return internal_error(path_ + ": nothing was written to it");
   RETURN_IF_ERROR(file_->close());
   file_ = nullptr;
+  RETURN_IF_ERROR(pass("spill.before_publish"));
   return options_.place.files->rename_unsynced(part_, path_);
+}
+
+Status WriteBehind::pass(std::string_view mark) const {
+  try {
+    pass_mark(options_.place.faults, mark);
+  } catch (const std::exception& error) {
+    return internal_error(path_ + ": " + error.what());
+  }
+  return Status();
 }
 
 void WriteBehind::fail(const Status& status) {

@@ -84,6 +84,8 @@ class WriteBehind final : public std::enable_shared_from_this<WriteBehind> {
   /// Once there is nothing more to write.
   void finish();
   Status close_and_rename() REQUIRES(io_mutex_);
+  /// As if the disk had failed there.
+  Status pass(std::string_view mark) const;
   /// Of writing it or giving it its name: what is there of it goes.
   void fail(const Status& status) REQUIRES(io_mutex_);
 

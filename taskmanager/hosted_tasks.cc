@@ -96,6 +96,8 @@ void HostedTasks::start_one(const TaskDeployment& deployment, const JobInformati
   const AttemptId& attempt = deployment.attempt;
   const auto found = tasks_.find(attempt);
   if (found == tasks_.end()) return;
+  if (Status status = pass("deploy.before_create"); !status.ok())
+    return fail_before_start(attempt, status, {});
   auto on_loss = [weak = weak_from_this(), &main = main_.executor()](const AttemptId& consumer,
                                                                      const ChannelLoss& loss) {
     main.post("channel_loss", [weak, consumer, loss] {

@@ -178,6 +178,7 @@ void TaskExecutor::Impl::clean_up_orphans() {
 
 void TaskExecutor::Impl::fill_registration(proto::Envelope* envelope, const Address& local) {
   proto::RegisterTaskManager* registration = envelope->mutable_register_task_manager();
+  pass_mark(environment_.faults, "register.before_send");
   const Address data = environment_.shuffle.data_address();
   registration->set_task_manager(options_.id.value);
   registration->set_name(options_.name);
@@ -361,18 +362,16 @@ Status TaskExecutor::Impl::on_provoke(const proto::ProvokeFailure& message) {
 Status TaskExecutor::Impl::on_commit(const proto::Commit& message) {
   ASSIGN_OR_RETURN(JobInformation information, parse_job_information(message.job()));
   std::vector<CommittableBytes> committables;
-  for (const proto::Committable& one : message.committables()) {
+  for (const proto::Committable& one : message.committables())
     committables.push_back({OperatorId{one.operator_id()}, one.payload()});
-  }
   const JobId id = information.id;
   const uint64_t commit_id = message.commit_id();
   if (orders_.is_released(id)) return Status();  // It comes late: all was published before.
   ASSIGN_OR_RETURN(HostedJob* const job, hosted_job(std::move(information)));
   for (const CommittableBytes& one : committables) {
     for (const JobVertex& vertex : job->information().graph->vertices) {
-      for (const ChainedOperator& chained : vertex.operators) {
+      for (const ChainedOperator& chained : vertex.operators)
         if (chained.id == one.operator_id) job->ran(vertex.id);
-      }
     }
   }
   job->prepare([this, job, id, commit_id,
@@ -454,6 +453,7 @@ void TaskExecutor::Impl::release_if_empty(const JobId& id) {
 }
 
 void TaskExecutor::Impl::send_released(const JobId& job, bool cleaned_up) {
+  pass_mark(environment_.faults, "release.before_ack");
   proto::Envelope envelope;
   proto::JobReleased* released = envelope.mutable_job_released();
   to_proto(job, released->mutable_job());
@@ -574,6 +574,7 @@ void TaskExecutor::Impl::on_channel_loss(const AttemptId& consumer, const Channe
   message->set_producer_end(loss.producer_end);
   message->set_producer_task_manager(loss.task_manager.value);
   to_proto(loss.cause, message->mutable_cause());
+  pass_mark(environment_.faults, "loss.before_report");
   link_->send(envelope);
 }
 

@@ -122,12 +122,13 @@ Result<std::unique_ptr<TaskManagerRunner>> TaskManagerRunner::start(const Option
   std::unique_ptr<TaskManagerRunner> runner(new TaskManagerRunner(workers, clock));
   TaskManagerRunner& self = *runner;
   shuffle_settings.timers = &self.main_;
+  shuffle_settings.faults = faults;
   ASSIGN_OR_RETURN(self.temp_, TempRoots::open(options.configuration.text(config::kTempDirectories),
                                                options.state_directory, files));
-  const SpillPlace place{
-      &files, {}, &self.spill_, [&workers = self.workers_](const auto& function) {
-        workers.run_blocking(function);
-      }};
+  SpillPlace place{&files, {}, &self.spill_, [&workers = self.workers_](const auto& function) {
+                     workers.run_blocking(function);
+                   }};
+  place.faults = faults;
   shuffle_settings.spill = self.temp_.place("spill", place);
   shuffle_settings.store = self.temp_.place("partitions", place);
   executor_settings.memory.directories = std::make_shared<TempDirectories>(

@@ -20,6 +20,12 @@ class Faults {
 
 enum class FaultSide { kJobManager, kTaskManager };
 
+/// The same where there may be none.
+inline void pass_mark(Faults* faults, std::string_view mark) {
+  if (faults != nullptr) [[unlikely]]
+    faults->at(mark);
+}
+
 struct FaultMark {
   std::string_view name;
   FaultSide side;  // Whose processes pass it.

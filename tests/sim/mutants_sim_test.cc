@@ -75,6 +75,8 @@ Status repeat(const SimJob& job, SimCluster::Options options) {
   options.configuration = patient_configuration();
   SimRun run(job, options);
   run.world().fault_plan().add("task.after_element", passing, SimFaultPlan::Action::kCrash);
+  run.world().fault_plan().spare(
+      FaultSide::kJobManager);  // Or the job may be refused, and rightly.
   run.break_things();
   EXPECT_TRUE(run.cluster().run_until_ended(10min)) << run.last_lines();
   EXPECT_EQ(run.world().fault_plan().fired().count("task.after_element"), 1u);

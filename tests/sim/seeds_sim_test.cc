@@ -106,20 +106,40 @@ TEST_P(SeedTest, UnrecordedJobsAreExactWhateverBreaks) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SeedTest, testing::ValuesIn(SimProgram::get().seeds),
                          [](const auto& info) { return std::to_string(info.param); });
 
-class FaultMarkTest : public testing::TestWithParam<size_t> {};
+class FaultMarkTest : public testing::TestWithParam<size_t> {
+ protected:
+  const FaultMark& mark_ = fault_marks()[GetParam()];
+
+  bool begins_with(std::string_view what) const { return mark_.name.starts_with(what); }
+
+  /// The TaskManagers lose each other as soon as they are connected.
+  static void cut_data(SimRun& run) {
+    ASSERT_TRUE(run.cluster().run_until_ready(1min));
+    const std::vector<SimProcess*> both = run.cluster().task_managers();
+    SimNetwork& network = run.world().network();
+    EXPECT_TRUE(run.world().queue().run_until(
+        [&] { return network.reset(both.at(0)->id(), both.at(1)->id()) > 0; }, 1min));
+  }
+};
 
 TEST_P(FaultMarkTest, CrashThereStillCountsExactlyOnce) {
-  const std::string mark(fault_marks()[GetParam()].name);
+  const std::string mark(mark_.name);
   SCOPED_TRACE(mark);
-  SimRun run(word_count_job(), {.seed = 100 + GetParam()});
-  run.world().fault_plan().add(mark, 1, SimFaultPlan::Action::kCrash);
-  run.world().fault_plan().add(mark, 3, SimFaultPlan::Action::kCrash);
-  // Cancelling needs a reason.
-  if (mark == "cancel.before_ack") {
-    run.world().fault_plan().add("task.after_element", 5, SimFaultPlan::Action::kCrash);
+  const SimJob job = word_count_job();
+  SimRun run(begins_with("spill.") ? in_batch(job) : job, {.seed = 100 + GetParam()});
+  SimFaultPlan& plan = run.world().fault_plan();
+  plan.add(mark, 1, SimFaultPlan::Action::kCrash);
+  plan.add(mark, 3, SimFaultPlan::Action::kCrash);
+  // Failures need a reason.
+  if (begins_with("cancel.") || begins_with("failover."))
+    plan.add("task.after_element", 5, SimFaultPlan::Action::kCrash);
+  if (begins_with("loss.")) cut_data(run);
+  if (mark_.side == FaultSide::kJobManager) {
+    run.expect_exactly_once_or_refused();
+  } else {
+    run.expect_exactly_once();
   }
-  run.expect_exactly_once();
-  EXPECT_GE(run.world().fault_plan().fired().count(mark), 1u) << "the mark never fired";
+  EXPECT_GE(plan.fired().count(mark), 1u) << "the mark never fired";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FaultMarkTest, testing::Range<size_t>(0, fault_marks().size()),

@@ -55,11 +55,14 @@ struct SimCluster::TaskManagerProgram {
     ShuffleEnvironment::Options settings;
     settings.task_manager = options.id;
     settings.bind = Address{"127.0.0.1", data_port};
+    Faults* const faults = recorder == nullptr ? nullptr : &process.faults();
+    settings.faults = faults;
     settings.pool_bytes = kPoolBytes;
     settings.gate_budget_bytes = 64u << 10;
     settings.overdraft_bytes_max = 16u << 10;
     settings.spill =
         SpillPlace{&process.file_system(), options.state_directory + "/spill", &spill, {}};
+    settings.spill->faults = faults;
     SpillPlace operators = *settings.spill;
     operators.directory += "/operators";
     options.memory.directories = std::make_shared<TempDirectories>(operators);
@@ -72,11 +75,10 @@ struct SimCluster::TaskManagerProgram {
     settings.wide = wide;
     ASSIGN_OR_RETURN(shuffle, ShuffleEnvironment::create(settings, process.transport()));
     executor = std::make_unique<TaskExecutor>(
-        options,
-        TaskExecutor::Environment{process.transport(), main, runner, io, modules,
-                                  process.file_system(), process.clock(), process.random(),
-                                  *shuffle, recorder == nullptr ? nullptr : &process.faults(),
-                                  recorder, [this](const Status&) { process.crash(); }});
+        options, TaskExecutor::Environment{process.transport(), main, runner, io, modules,
+                                           process.file_system(), process.clock(), process.random(),
+                                           *shuffle, faults, recorder,
+                                           [this](const Status&) { process.crash(); }});
     executor->start();
     return Status();
   }
@@ -266,9 +268,8 @@ bool SimCluster::run_until_ready(Duration limit) {
 
 const JobMaster* SimCluster::job_master(size_t job) const {
   const SimClient* const client = jobs_.at(job)->client.get();
-  if (client == nullptr || !client->job().has_value() || job_manager_process_ == nullptr) {
-    return nullptr;
-  }
+  const bool lives = job_manager_process_ != nullptr && job_manager_process_->alive();
+  if (client == nullptr || !client->job().has_value() || !lives) return nullptr;
   const JobRecord* record = job_manager_->job_manager.jobs().find(*client->job());
   return record == nullptr ? nullptr : record->master.get();
 }

@@ -1,6 +1,5 @@
 #include "tests/sim/sim_faults.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "runtime/base/check.h"
@@ -11,11 +10,7 @@ namespace {
 
 constexpr Duration kPause = 2s;
 
-bool is_known(std::string_view mark) {
-  const std::vector<FaultMark>& marks = fault_marks();
-  return std::any_of(marks.begin(), marks.end(),
-                     [mark](const FaultMark& known) { return known.name == mark; });
-}
+bool is_known(std::string_view mark) { return find_fault_mark(mark) != nullptr; }
 
 }  // namespace
 
@@ -36,6 +31,7 @@ SimFaultPlan::Action SimFaultPlan::pass(std::string_view mark) {
   for (const Rule& rule : rules_) {
     if (rule.mark == mark && rule.passing == passing) return fire(mark, rule.action);
   }
+  if (spared_ && find_fault_mark(mark)->side == *spared_) return Action::kNone;
   if (one_in_ == 0 || faults_left_ == 0 || !random_->one_in(one_in_)) return Action::kNone;
   --faults_left_;
   return fire(mark, random_->one_in(4) ? Action::kPause : Action::kCrash);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class SimFaultPlan {
   /// Besides: a crash or a pause at each passing of any mark with a chance of one in `one_in`, at
   /// most `faults_max` in all. Zero: none.
   void set_chance(uint64_t one_in, uint64_t faults_max);
+  /// Chance leaves these processes alone.
+  void spare(FaultSide side) { spared_ = side; }
 
   /// Decides for one passing.
   Action pass(std::string_view mark);
@@ -50,6 +53,7 @@ class SimFaultPlan {
   std::map<std::string, uint64_t, std::less<>> fired_;
   uint64_t one_in_ = 0;
   uint64_t faults_left_ = 0;
+  std::optional<FaultSide> spared_;
   uint64_t fired_count_ = 0;
 };
 

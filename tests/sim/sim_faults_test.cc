@@ -51,5 +51,17 @@ TEST(SimFaultsTest, ByChanceAreAtMostAsManyAsAllowed) {
   EXPECT_EQ(plan.fired_count(), 4u);
 }
 
+TEST(SimFaultsTest, ByChanceSpareOneSide) {
+  SimFaultPlan plan(make_seeded_random(1));
+  plan.set_chance(1, 10);
+  plan.spare(FaultSide::kJobManager);
+  CountingVictim victim;
+  SimFaults faults(plan, victim);
+  for (int i = 0; i < 20; ++i) faults.at("deploy.before_send");
+  EXPECT_EQ(plan.fired_count(), 0u);
+  for (int i = 0; i < 20; ++i) faults.at(kMark);
+  EXPECT_EQ(plan.fired_count(), 10u);
+}
+
 }  // namespace
 }  // namespace freshet::sim
