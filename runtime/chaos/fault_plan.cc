@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/faults.h"
+#include "runtime/chaos/mark_faults.h"
 
 namespace freshet::chaos {
 
@@ -154,11 +155,11 @@ Status check_times(const FaultTimes& times) {
 }
 
 Status check_mark(const Fault& fault) {
-  std::string names;
-  for (const FaultMark& mark : fault_marks()) {
-    if (mark.name == fault.mark) return Status();
-    names += " " + std::string(mark.name);
+  if (find_fault_mark(fault.mark) != nullptr) {
+    return fault.mark_action.empty() ? Status() : parse_faults(mark_rule(fault)).status();
   }
+  std::string names;
+  for (const FaultMark& mark : fault_marks()) names += " " + std::string(mark.name);
   return invalid_argument(fmt::format("no mark is called '{}'; there are:{}", fault.mark, names));
 }
 

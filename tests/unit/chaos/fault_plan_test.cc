@@ -161,6 +161,10 @@ TEST(FaultPlanTest, WhatMakesNoSenseIsRefusedWithItsLine) {
   EXPECT_THAT(refusal("faults:\n  - mark: no.such\n    do: kill\n"),
               HasSubstr("no mark is called"));
   EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n"), HasSubstr("needs 'do'"));
+  EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n    of: jobmanager\n    do: kill\n"),
+              HasSubstr("only a TaskManager passes deploy.before_ack"));
+  EXPECT_THAT(refusal("faults:\n  - mark: cancel.before_ack\n    do: throw\n"),
+              HasSubstr("use kill, stop or delay"));
   EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n    do: kill\n    at: 1s\n"),
               HasSubstr("a mark has no time"));
   EXPECT_THAT(refusal("faults:\n  - slow: taskmanager -> taskmanager\n    lasts: 1s\n"),
