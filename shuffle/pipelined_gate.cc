@@ -264,7 +264,7 @@ void GateReader::move_to(const std::shared_ptr<const GateInbox::Source>& source)
 
 void GateReader::drop_all() {
   turns_.clear();
-  channels_ = SparseArray<GateChannel>(options_.producers_end);
+  channels_.clear();
   shared_.kept_blocks.clear();
   shared_.waiting_buffers.clear();
   shared_.waiting_bytes.clear();

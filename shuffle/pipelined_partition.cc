@@ -291,7 +291,7 @@ void PipelinedPartition::release() {
   account_->close();
   context_.index->remove_partition(queues_);
   flush_lists_.clear();
-  channels_ = SparseArray<ChannelWriter>(0);  // Open blocks go.
+  channels_.clear();  // Open blocks go.
   shared_.closed.clear();
   shared_.reserve.give_back();
   spill_ = nullptr;
