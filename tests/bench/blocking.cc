@@ -56,6 +56,10 @@ struct Measurement {
   double loop_read_mb_per_s = 0;
   double codec_loop_write_mb_per_s = 0;
   double codec_loop_read_mb_per_s = 0;
+  double write_cpu_s = 0;
+  double read_cpu_s = 0;
+  double loop_write_cpu_s = 0;
+  double loop_read_cpu_s = 0;
   double file_mb = 0;
   double rss_mb = 0;
 };
@@ -67,6 +71,12 @@ struct Measurement {
 
 void check(const Status& status) {
   if (!status.ok()) fail(status.to_string());
+}
+
+Duration own_cpu_time() {
+  const Result<Duration> time = cpu_time(::getpid());
+  check(time.status());
+  return *time;
 }
 
 int open_file(const std::string& path, int flags) {
@@ -218,6 +228,11 @@ class Run {
       step();
       return std::chrono::duration<double>(clock_.now() - begin).count();
     };
+    const auto cpu_seconds = [](auto step) {
+      const Duration begin = own_cpu_time();
+      step();
+      return std::chrono::duration<double>(own_cpu_time() - begin).count();
+    };
     const auto rate = [bytes](double seconds) {
       return static_cast<double>(bytes) / 1e6 / seconds;
     };
@@ -232,8 +247,9 @@ class Run {
     // The disk is not always as fast: the loop has its turn before and after.
     double loop = seconds([&] { write(plain); });
     measurement.codec_loop_write_mb_per_s = rate(seconds([&] { write(coded); }));
-    measurement.write_mb_per_s = rate(seconds([&] { write_all(); }));
-    loop += seconds([&] { write(plain); });
+    measurement.write_cpu_s =
+        cpu_seconds([&] { measurement.write_mb_per_s = rate(seconds([&] { write_all(); })); });
+    measurement.loop_write_cpu_s = cpu_seconds([&] { loop += seconds([&] { write(plain); }); });
     measurement.loop_write_mb_per_s = rate(loop / 2);
     const std::vector<std::string> written = partition_files();
     for (const std::string& path : written)
@@ -243,9 +259,11 @@ class Run {
     forget_pages(written);
     loop = seconds([&] { plain.read(clock_); });
     measurement.codec_loop_read_mb_per_s = rate(seconds([&] { coded.read(clock_); }));
-    measurement.read_mb_per_s = rate(seconds([&] { read_all(); }));
+    measurement.read_cpu_s =
+        cpu_seconds([&] { measurement.read_mb_per_s = rate(seconds([&] { read_all(); })); });
     forget_pages(plain.paths());
-    loop += seconds([&] { plain.read(clock_); });
+    measurement.loop_read_cpu_s =
+        cpu_seconds([&] { loop += seconds([&] { plain.read(clock_); }); });
     measurement.loop_read_mb_per_s = rate(loop / 2);
     if (const auto peak = peak_resident_bytes(::getpid()); peak.ok())
       measurement.rss_mb = static_cast<double>(*peak) / 1e6;
@@ -455,12 +473,19 @@ void measure_row(const Options& options, const Row& row) {
   fmt::print(
       "\"loop_write_mb_per_s\": {:.0f}, \"loop_read_mb_per_s\": {:.0f}, \"write_ratio\": {:.2f}, "
       "\"read_ratio\": {:.2f}, \"ratio\": {:.2f}, \"codec_write_ratio\": {:.2f}, "
-      "\"codec_read_ratio\": {:.2f}, \"file_mb\": {:.0f}, \"rss_mb\": {:.0f}}}\n",
+      "\"codec_read_ratio\": {:.2f}, ",
       of([](const auto& m) { return m.loop_write_mb_per_s; }),
       of([](const auto& m) { return m.loop_read_mb_per_s; }), write_ratio, read_ratio,
       std::min(write_ratio, read_ratio),
       of([](const auto& m) { return m.write_mb_per_s / m.codec_loop_write_mb_per_s; }),
-      of([](const auto& m) { return m.read_mb_per_s / m.codec_loop_read_mb_per_s; }),
+      of([](const auto& m) { return m.read_mb_per_s / m.codec_loop_read_mb_per_s; }));
+  fmt::print(
+      "\"write_cpu_s\": {:.2f}, \"read_cpu_s\": {:.2f}, \"loop_write_cpu_s\": {:.2f}, "
+      "\"loop_read_cpu_s\": {:.2f}, \"file_mb\": {:.0f}, \"rss_mb\": {:.0f}}}\n",
+      of([](const auto& m) { return m.write_cpu_s; }),
+      of([](const auto& m) { return m.read_cpu_s; }),
+      of([](const auto& m) { return m.loop_write_cpu_s; }),
+      of([](const auto& m) { return m.loop_read_cpu_s; }),
       of([](const auto& m) { return m.file_mb; }), of([](const auto& m) { return m.rss_mb; }));
   std::fflush(stdout);
 }
