@@ -31,7 +31,7 @@ class Expansion {
             fmt::format("the plan has more than {} faults; make it shorter", kPlannedFaultsMax));
       PlannedFault planned;
       planned.at = at;
-      planned.chance = random_->next();
+      planned.chance = rule.chance.value_or(random_->next());
       ASSIGN_OR_RETURN(planned.fault, complete(rule.fault, false));
       planned_.push_back(std::move(planned));
     }
@@ -190,7 +190,10 @@ Status check(const FaultRule& rule) {
       info.subject == FaultSubject::kDisk || info.subject == FaultSubject::kFile;
   if (of_task_manager && fault.process.job_manager)
     return invalid_argument(fmt::format("'{}' is for TaskManagers", info.name));
+  if (rule.chance && (rule.times.every > Duration(0) || rule.times.count > 0))
+    return invalid_argument("'chance' is for one fault, and this one comes again");
   if (info.subject != FaultSubject::kMark) return Status();
+  if (rule.chance) return invalid_argument("'chance' means nothing to a mark");
   if (rule.times != FaultTimes()) return invalid_argument("a mark has no time: it is passed");
   if (fault.passing == 0) return invalid_argument("'passing' counts from 1");
   return check_mark(fault);
@@ -204,6 +207,20 @@ Result<std::vector<PlannedFault>> expand(const FaultPlan& plan, const ClusterSha
         expansion.add(plan.rules[i]).with_context(fmt::format("fault {} of the plan", i + 1)));
   }
   return expansion.take();
+}
+
+FaultPlan as_plan(const std::vector<PlannedFault>& faults) {
+  FaultPlan plan;
+  for (const PlannedFault& planned : faults) {
+    FaultRule& rule = plan.rules.emplace_back();
+    rule.fault = planned.fault;
+    if (!planned.at) continue;
+    rule.times.at = *planned.at;
+    const FaultSubject subject = info_of(planned.fault.kind).subject;
+    const bool open = subject == FaultSubject::kTask && planned.fault.task.is_any();
+    if (open || subject == FaultSubject::kFile) rule.chance = planned.chance;
+  }
+  return plan;
 }
 
 Result<FaultPlan> kill_plan(const std::string& victim, Duration every, Duration span) {

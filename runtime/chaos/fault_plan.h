@@ -24,6 +24,7 @@ struct FaultTimes {
 struct FaultRule {
   Fault fault;
   FaultTimes times;
+  std::optional<uint64_t> chance = {};  // PlannedFault::chance, of one fault.
   bool operator==(const FaultRule&) const = default;
 };
 
@@ -63,6 +64,10 @@ struct PlannedFault {
 /// machine. A rule decides its own chance, whatever other rules there are. kInvalidArgument names
 /// who or what is not there and what is.
 Result<std::vector<PlannedFault>> expand(const FaultPlan&, const ClusterShape&, uint64_t seed);
+
+/// A plan without anything open that becomes these faults with every seed, as long as their tasks
+/// and files are there at their times.
+FaultPlan as_plan(const std::vector<PlannedFault>&);
 
 /// Whether a rule says all that its kind needs, and nothing else.
 Status check(const FaultRule&);

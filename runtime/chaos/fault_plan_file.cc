@@ -134,6 +134,11 @@ Result<std::string> parse_mark_action(const std::string& text) {
       "'{}' can't be done at a mark; use kill, stop, throw or delay=<milliseconds>", text));
 }
 
+Status set_chance(FaultRule& rule, const Result<uint64_t>& value) {
+  if (value.ok()) rule.chance = *value;
+  return value.status();
+}
+
 /// What a key sets.
 using Setter = std::function<Status(FaultRule&, const std::string&)>;
 const std::map<std::string, Setter>& setters() {
@@ -144,6 +149,7 @@ const std::map<std::string, Setter>& setters() {
       {"every", [](R rule, T text) { return set(rule.times.every, parse_duration(text)); }},
       {"jitter", [](R rule, T text) { return set(rule.times.jitter, parse_duration(text)); }},
       {"for", [](R rule, T text) { return set(rule.times.span, parse_duration(text)); }},
+      {"chance", [](R rule, T text) { return set_chance(rule, parse_count(text)); }},
       {"random", [](R rule, T text) { return set(rule.times.count, parse_small_count(text)); }},
       {"of", [](R rule, T text) { return set(rule.fault.process, parse_process_name(text)); }},
       {"lasts", [](R rule, T text) { return set(rule.fault.lasts, parse_duration(text)); }},
@@ -253,6 +259,7 @@ std::string to_text(const FaultRule& rule) {
   write(text, "jitter", rule.times.jitter);
   if (rule.times.count > 0) text += fmt::format("    random: {}\n", rule.times.count);
   write(text, "for", rule.times.span);
+  if (rule.chance) text += fmt::format("    chance: {}\n", *rule.chance);
   write(text, "lasts", fault.lasts);
   write(text, "delay", fault.delay);
   if (fault.bytes_per_second > 0) text += fmt::format("    rate: {}\n", fault.bytes_per_second);

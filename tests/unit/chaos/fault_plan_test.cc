@@ -232,5 +232,44 @@ TEST(FaultPlanTest, KillsOfACommandLineAreAPlan) {
   EXPECT_THAT(kill_plan("taskmanager", 0s, 1s).status().message(), HasSubstr("--every"));
 }
 
+TEST(FaultPlanTest, OfPlannedFaultsBecomesThemWithEverySeed) {
+  const auto faults = expanded(
+      "  - exception: task\n"
+      "    every: 100ms\n"
+      "    for: 1s\n"
+      "    jitter: 33ms\n"
+      "  - damage-file: spill\n"
+      "    of: taskmanager\n"
+      "    random: 4\n"
+      "    for: 3s\n"
+      "  - flap: taskmanager -> taskmanager\n"
+      "    at: 1s\n"
+      "    lasts: 2s\n"
+      "    period: 100ms\n"
+      "  - mark: deploy.before_ack\n"
+      "    of: taskmanager\n"
+      "    passing: 2\n"
+      "    do: delay=70\n");
+  const FaultPlan plan = as_plan(faults);
+  const auto parsed = parse_fault_plan("plan", to_text(plan));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message() << to_text(plan);
+  for (const uint64_t seed : {5u, 6u}) {
+    auto again = *expand(*parsed, shape(), seed);
+    ASSERT_EQ(again.size(), faults.size());
+    for (size_t i = 0; i < faults.size(); ++i) {
+      // Where nothing is open, chance decides nothing.
+      if (faults[i].fault.kind == FaultKind::kFlap) again[i].chance = faults[i].chance;
+      EXPECT_EQ(again[i], faults[i]) << faults[i].to_string();
+    }
+  }
+}
+
+TEST(FaultPlanTest, RefusesChanceOfManyFaults) {
+  EXPECT_THAT(refusal("faults:\n  - exception: task\n    chance: 7\n    every: 1s\n    for: 9s\n"),
+              HasSubstr("'chance' is for one fault"));
+  EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n    do: kill\n    chance: 7\n"),
+              HasSubstr("'chance' means nothing to a mark"));
+}
+
 }  // namespace
 }  // namespace freshet::chaos
