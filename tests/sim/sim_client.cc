@@ -3,6 +3,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/version.h"
+#include "runtime/graph/provoked_failure.h"
 #include "runtime/proto/control.pb.h"
 
 namespace freshet::sim {
@@ -32,6 +33,21 @@ void SimClient::cancel() {
     proto::JobIdProto* const id = envelope.mutable_cancel_job()->mutable_job();
     id->set_high(job_->high);
     id->set_low(job_->low);
+    channel_->send(envelope.SerializeAsString());
+  });
+}
+
+void SimClient::fail_task(const SubtaskId& task) {
+  mailbox_.post("client_fail_task", [this, task] {
+    if (channel_ == nullptr || !job_.has_value()) return;
+    proto::Envelope envelope;
+    envelope.set_request_id(5);
+    proto::FailTask* const request = envelope.mutable_fail_task();
+    request->mutable_job()->set_high(job_->high);
+    request->mutable_job()->set_low(job_->low);
+    request->set_vertex(std::to_string(task.vertex.value));
+    request->set_subtask(task.index);
+    request->set_failure(static_cast<uint32_t>(ProvokedFailure::kException));
     channel_->send(envelope.SerializeAsString());
   });
 }

@@ -42,6 +42,9 @@ class SimClient final : public MessageChannel::Handler {
   /// Asks for the end of the job. Lost with the connection.
   void cancel();
 
+  /// Asks that a task fails as if its operator had thrown. Likewise.
+  void fail_task(const SubtaskId& task);
+
   /// The job, once the JobManager has answered.
   const std::optional<JobId>& job() const { return job_; }
   /// How often the JobManager took it.

@@ -20,6 +20,7 @@ constexpr uint64_t kPoolBytes = 16u << 20;
 constexpr uint16_t kDataPort = 7000;
 constexpr Duration kSuperviseInterval = 50ms;
 constexpr Duration kReleaseTime = 10s;
+constexpr Duration kForEver = 24h;
 
 Configuration cluster_configuration(const std::map<std::string, std::string>& settings) {
   Configuration configuration;
@@ -155,6 +156,7 @@ void SimCluster::start_job_manager() {
   job_manager_ = std::make_shared<JobManagerProgram>(*job_manager_process_, job_manager_address_,
                                                      cluster_configuration(options_.configuration));
   job_manager_process_->run(job_manager_);
+  if (on_start_) on_start_(*job_manager_process_);
   job_manager_->job_manager.observe([this](const JobMaster& job) { observe(job); });
   const Result<Address> address = job_manager_->job_manager.start();
   if (!address.ok()) problems_.push_back("the JobManager: " + address.status().to_string());
@@ -179,6 +181,8 @@ void SimCluster::start_task_manager(uint32_t index) {
   place.program = program;
   TaskManagerProgram& self = *program;
   process.run(std::move(program));
+  if (options_.step_time > Duration(0)) self.tasks.slow_down(options_.step_time, kForEver);
+  if (on_start_) on_start_(process);
   recorders_.push_back(std::make_unique<Recorder>(process, options_));
   TaskRecorder& recorder = *recorders_.back();
   const auto data_port = static_cast<uint16_t>(options_.same_ports ? kDataPort + index : 0);
@@ -385,6 +389,36 @@ void SimCluster::stall_files(SimProcess& task_manager, Duration duration) {
 void SimCluster::stall_spilling(SimProcess& task_manager, Duration duration) {
   const auto program = place_of(task_manager).program.lock();
   if (program != nullptr) program->spill.stall(duration);
+}
+
+void SimCluster::slow_spilling(SimProcess& task_manager, Duration each, Duration duration) {
+  const auto program = place_of(task_manager).program.lock();
+  if (program != nullptr) program->spill.slow_down(each, duration);
+}
+
+SimProcess* SimCluster::process_named(const std::string& name) const {
+  if (job_manager_process_ != nullptr && job_manager_process_->name() == name)
+    return job_manager_process_->alive() ? job_manager_process_ : nullptr;
+  for (SimProcess* process : task_managers()) {
+    if (process->name() == name) return process;
+  }
+  return nullptr;
+}
+
+std::vector<SimCluster::RunningTask> SimCluster::running_tasks(size_t job) const {
+  std::vector<RunningTask> tasks;
+  const JobMaster* const master = job_master(job);
+  if (master == nullptr) return tasks;
+  std::map<TaskManagerId, std::string> names;
+  for (const TaskManagerInfo& info : job_manager_->job_manager.jobs().resources().task_managers())
+    names[info.id] = info.name;
+  for (uint32_t i = 0; i < master->graph().task_count(); ++i) {
+    const Execution& execution = master->graph().at(i);
+    if (execution.state != TaskState::kRunning) continue;
+    const auto name = names.find(execution.task_manager);
+    if (name != names.end()) tasks.push_back({master->graph().subtask_at(i), name->second});
+  }
+  return tasks;
 }
 
 Result<ReplayCounts> SimCluster::replay_tasks(size_t job) {

@@ -34,6 +34,7 @@ class SimCluster {
     bool wide = false;         // Gates and datasets behave as if they had thousands of channels.
     bool one_machine = false;  // All but the clients are on it, and outputs are on its disk.
     Duration restart_delay = 300ms;                         // Of a dead process or host.
+    Duration step_time{0};                                  // Of each step of a task.
     std::map<std::string, std::string> configuration = {};  // Of the JobManager.
     /// Puts something between tasks and the log of their decisions: mutants.
     std::function<std::unique_ptr<DecisionLog>(DecisionLog&)> wrap_log = {};
@@ -79,6 +80,21 @@ class SimCluster {
   /// Resets a client's connection to the JobManager.
   void reset_client(size_t job = 0);
 
+  /// A client asks that this task fails as if its operator had thrown. Lost with the connection,
+  /// and for nothing when the task does not run.
+  void fail_task(size_t job, const SubtaskId& task) { jobs_.at(job)->client->fail_task(task); }
+  struct RunningTask {
+    SubtaskId task;
+    std::string task_manager;  // Its name.
+  };
+  /// Tasks of a job that are running, as its JobManager knows them.
+  std::vector<RunningTask> running_tasks(size_t job) const;
+
+  /// `jobmanager`, `taskmanager-2`; null when it is not alive.
+  SimProcess* process_named(const std::string& name) const;
+  /// Called with every process of the cluster that starts from now on.
+  void on_start(std::function<void(SimProcess&)> observer) { on_start_ = std::move(observer); }
+
   /// Live TaskManagers.
   std::vector<SimProcess*> task_managers() const;
   SimProcess* job_manager() const { return job_manager_process_; }
@@ -96,6 +112,9 @@ class SimCluster {
 
   /// For so long nothing that it spilled is written or read, but for what its tasks do themselves.
   void stall_spilling(SimProcess& task_manager, Duration duration);
+
+  /// For so long each operation on what it spilled takes `each`.
+  void slow_spilling(SimProcess& task_manager, Duration each, Duration duration);
 
   /// Executes every attempt of every task of a job again, alone, from its recorded decisions and
   /// inputs, also those that were cancelled or killed in the middle; see repeat_all().
@@ -146,6 +165,7 @@ class SimCluster {
   std::map<JobId, std::string> names_;  // Of every job that a JobManager took.
   std::map<JobId, JobMasterInvariants> invariants_;
   std::vector<std::string> problems_;
+  std::function<void(SimProcess&)> on_start_;
 };
 
 }  // namespace freshet::sim

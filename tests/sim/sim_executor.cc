@@ -66,6 +66,8 @@ struct SimExecutor::Shared : std::enable_shared_from_this<Shared> {
   std::map<uint64_t, Timer> timers;
   TimePoint last_post{};
   TimePoint stalled_until{};
+  TimePoint slow_until{};
+  Duration interval{0};  // Until then, between two of `posted`.
   uint64_t next_timer = 1;
 };
 
@@ -78,7 +80,9 @@ SimExecutor::~SimExecutor() { stop(); }
 void SimExecutor::post(std::string_view name, Function function) {
   if (!shared_->may_run()) return;
   const Duration wake_up(queue_.random().below(kWakeUpNanosMax));
-  shared_->last_post = std::max(shared_->last_post, queue_.now() + wake_up);
+  const TimePoint next = shared_->last_post + shared_->interval;
+  const bool slow = shared_->last_post < shared_->slow_until;
+  shared_->last_post = std::max(slow ? next : shared_->last_post, queue_.now() + wake_up);
   shared_->posted.push_back(std::move(function));
   shared_->add_event(shared_->last_post, 0, name);
 }
@@ -112,6 +116,12 @@ void SimExecutor::run_at(TimePoint when, std::string_view name, Function functio
 
 void SimExecutor::stall(Duration duration) {
   shared_->stalled_until = std::max(shared_->stalled_until, queue_.now() + duration);
+}
+
+void SimExecutor::slow_down(Duration interval, Duration duration) {
+  shared_->interval = interval;
+  shared_->slow_until = queue_.now() + duration;
+  shared_->last_post = std::max(shared_->last_post, queue_.now());
 }
 
 std::vector<SimExecutor::Function> SimExecutor::stop() {

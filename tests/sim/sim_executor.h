@@ -42,6 +42,10 @@ class SimExecutor final : public Executor {
   /// Nothing is lost.
   void stall(Duration duration);
 
+  /// For so long at most one posted function is begun in each `interval`, as when each takes that
+  /// time.
+  void slow_down(Duration interval, Duration duration);
+
   /// Everything posted later is destroyed unrun. Returns what was waiting.
   std::vector<Function> stop();
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace freshet::sim {
 namespace {
@@ -59,6 +60,16 @@ TEST_F(SimExecutorTest, RunsTimersNotBeforeTheirTimeAndCancelledOnesNever) {
   run_all();
   EXPECT_GE(ran, TimePoint(5ms));
   EXPECT_FALSE(cancelled_ran);
+}
+
+TEST_F(SimExecutorTest, BeginsOnePostInEachIntervalWhileItIsSlow) {
+  executor_.slow_down(1s, 10s);
+  std::vector<TimePoint> begun;
+  for (int i = 0; i < 12; ++i) executor_.post("slow", [&] { begun.push_back(queue_.now()); });
+  run_all();
+  ASSERT_EQ(begun.size(), 12u);
+  for (size_t i = 1; i < 10; ++i) EXPECT_GE(begun[i], begun[i - 1] + 1s);
+  EXPECT_LT(begun[11], begun[10] + 1ms);
 }
 
 TEST_F(SimExecutorTest, KnowsWhichThreadRuns) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/api/environment.h"
+#include "runtime/base/status.h"
 #include "runtime/graph/job_module.h"
 #include "runtime/operators/operator.h"
 
@@ -50,5 +51,10 @@ SimJob random_exchanges_job(uint64_t seed);
 
 /// As a batch job.
 SimJob in_batch(SimJob job);
+
+/// What make_sim_job() makes: all of the above, also in batch.
+std::vector<std::string> sim_job_names();
+/// kInvalidArgument names what there is. Only graphs differ by the seed.
+Result<SimJob> make_sim_job(const std::string& name, uint64_t seed);
 
 }  // namespace freshet::sim

@@ -14,15 +14,6 @@
 
 namespace freshet::sim {
 
-SimProgram& SimProgram::get() {
-  static SimProgram program;
-  return program;
-}
-
-std::string SimProgram::repeat(uint64_t seed) {
-  return fmt::format("sim_test --seed={}  # commit {}", seed, FRESHET_SIM_COMMIT);
-}
-
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -40,6 +40,11 @@ struct SimNetwork::State {
     std::shared_ptr<End> far;
   };
 
+  struct Road {
+    Way way;
+    TimePoint free_at{};  // When all that was sent has passed, at its rate.
+  };
+
   explicit State(SimEventQueue& event_queue) : queue(event_queue) {}
 
   Duration latency() {
@@ -48,10 +53,34 @@ struct SimNetwork::State {
   }
 
   /// When something sent now from one to the other is there.
-  TimePoint arrival(SimProcessId a, SimProcessId b) {
-    const TimePoint time = queue.now() + latency();
+  TimePoint arrival(SimProcessId a, SimProcessId b, size_t bytes) {
+    TimePoint time = queue.now() + latency();
     const auto clog = clogs.find(pair_of(a, b));
-    return clog == clogs.end() ? time : std::max(time, clog->second);
+    if (clog != clogs.end()) time = std::max(time, clog->second);
+    const auto found = ways.find(Pair(a, b));
+    if (found == ways.end()) return time;
+    Road& road = found->second;
+    if (road.way.bytes_per_second > 0) {
+      const auto nanos = static_cast<int64_t>(bytes * 1'000'000'000 / road.way.bytes_per_second);
+      road.free_at = std::max(road.free_at, queue.now()) + Duration(nanos);
+      time = std::max(time, road.free_at);
+    }
+    return time + road.way.delay;
+  }
+
+  const Way* way(SimProcessId from, SimProcessId to) const {
+    const auto found = ways.find(Pair(from, to));
+    return found == ways.end() ? nullptr : &found->second.way;
+  }
+  bool is_held(SimProcessId from, SimProcessId to) const {
+    const Way* const found = way(from, to);
+    return found != nullptr && found->held;
+  }
+  /// A connection has both ways.
+  bool is_refused(SimProcessId a, SimProcessId b) const {
+    const Way* const there = way(a, b);
+    const Way* const back = way(b, a);
+    return (there != nullptr && there->refused) || (back != nullptr && back->refused);
   }
 
   bool is_split(SimProcessId a, SimProcessId b) const { return splits.contains(pair_of(a, b)); }
@@ -67,6 +96,7 @@ struct SimNetwork::State {
       wires;  // By number, so that faults meet them in the order of their making.
   std::map<Pair, TimePoint> clogs;
   std::set<Pair> splits;
+  std::map<Pair, Road> ways;
   std::map<Pair, uint64_t> cuts;  // From, to: bytes that still pass.
   Watcher watcher;
   Rewriter rewriter;
@@ -83,7 +113,10 @@ class SimNetwork::End final : public std::enable_shared_from_this<End> {
         local_(std::move(local)),
         remote_(std::move(remote)) {}
 
-  void join(const std::shared_ptr<End>& peer) { peer_ = peer; }
+  void join(const std::shared_ptr<End>& peer) {
+    peer_ = peer;
+    peer_process_ = peer->process();
+  }
 
   void start(std::shared_ptr<ConnectionHandler> handler);
   void send(std::vector<OutgoingBytes> pieces);
@@ -96,6 +129,9 @@ class SimNetwork::End final : public std::enable_shared_from_this<End> {
 
   /// Nothing is handed on before that; see SimNetwork::hold().
   void hold_until(TimePoint time) { held_until_ = std::max(held_until_, time); }
+
+  /// What is due is handed on, unless it cannot be yet.
+  void release();
 
   /// From now on nothing arrives any more and nobody is told, until come_to_light() resets it.
   void go_dark() { dark_ = true; }
@@ -131,9 +167,10 @@ class SimNetwork::End final : public std::enable_shared_from_this<End> {
   const Address local_;
   const Address remote_;
   std::weak_ptr<End> peer_;
+  SimProcessId peer_process_;
   std::shared_ptr<ConnectionHandler> handler_;
   std::deque<Arrival> arrivals_;
-  size_t due_ = 0;            // Arrivals whose time came before start().
+  size_t due_ = 0;            // Arrivals whose time came before start(), or on a way that is held.
   TimePoint last_arrival_{};  // Order holds within a connection.
   TimePoint held_until_{};
   bool sending_ = false;
@@ -166,6 +203,10 @@ class SimNetwork::Handle final : public Connection {
 void SimNetwork::End::start(std::shared_ptr<ConnectionHandler> handler) {
   CHECK(handler_ == nullptr);
   handler_ = std::move(handler);
+  release();
+}
+
+void SimNetwork::End::release() {
   for (; due_ > 0; --due_) {
     owner_.executor->run_at(state_->queue.now(), "connection.bytes",
                             [self = shared_from_this()] { self->take_next(); });
@@ -182,7 +223,7 @@ void SimNetwork::End::arrive(TimePoint when, Arrival arrival) {
 
 void SimNetwork::End::take_next() {
   if (dead() || arrivals_.empty()) return;
-  if (handler_ == nullptr) {
+  if (handler_ == nullptr || state_->is_held(peer_process_, owner_.id)) {
     ++due_;
     return;
   }
@@ -223,7 +264,7 @@ void SimNetwork::End::send(std::vector<OutgoingBytes> pieces) {
   send_chunks(bytes, *peer);
   if (is_cut) {
     const Status why = unavailable(remote_.to_string() + ": connection reset by peer");
-    peer->arrive(state_->arrival(owner_.id, peer->owner_.id), Arrival{"", true, why});
+    peer->arrive(state_->arrival(owner_.id, peer->owner_.id, 0), Arrival{"", true, why});
     lose(why);
     return;
   }
@@ -241,7 +282,7 @@ void SimNetwork::End::send_chunks(const std::string& bytes, End& peer) {
   for (uint64_t i = 1; i <= chunks && at < bytes.size(); ++i) {
     const size_t left = bytes.size() - at;
     const size_t size = i == chunks ? left : 1 + random.below(left);
-    peer.arrive(state_->arrival(owner_.id, peer.owner_.id),
+    peer.arrive(state_->arrival(owner_.id, peer.owner_.id, size),
                 Arrival{bytes.substr(at, size), false, {}});
     at += size;
   }
@@ -285,7 +326,7 @@ void SimNetwork::End::finish(const Status& why) {
       peer->lose(unavailable(peer->remote_.to_string() + ": connection reset by peer"));
     } else {
       if (sending_) peer->cut_arrivals();
-      peer->arrive(state_->arrival(owner_.id, peer->owner_.id), Arrival{"", true, Status()});
+      peer->arrive(state_->arrival(owner_.id, peer->owner_.id, 0), Arrival{"", true, Status()});
     }
   }
   owner_.executor->run_at(state_->queue.now(), "connection.closed",
@@ -390,6 +431,11 @@ void SimNetwork::SimTransport::knock(const std::shared_ptr<State>& state, const 
     return;
   }
   const SimProcessId listener = port->second.owner.id;
+  if (state->is_refused(attempt.owner.id, listener)) {
+    answer(attempt, state->queue.now() + state->latency(),
+           unavailable(name + ": connection refused"));
+    return;
+  }
   const auto clog = state->clogs.find(pair_of(attempt.owner.id, listener));
   const bool clogged = clog != state->clogs.end() && clog->second > state->queue.now();
   if (state->is_split(attempt.owner.id, listener) || (clogged && clog->second > attempt.deadline)) {
@@ -485,6 +531,19 @@ size_t SimNetwork::reset(SimProcessId a, SimProcessId b) {
     ++count;
   }
   return count;
+}
+
+void SimNetwork::set_way(SimProcessId from, SimProcessId to, const Way& way) {
+  const Way* const found = state_->way(from, to);
+  const Way before = found == nullptr ? Way() : *found;
+  if (way == before) return;
+  state_->ways[Pair(from, to)] = {way, {}};
+  if (way.refused && !before.refused) reset(from, to);
+  if (way.held || !before.held) return;
+  for (auto& [number, wire] : state_->wires) {
+    if (wire.near->process() == from && wire.far->process() == to) wire.far->release();
+    if (wire.far->process() == from && wire.near->process() == to) wire.near->release();
+  }
 }
 
 void SimNetwork::cut_after(SimProcessId from, SimProcessId to, uint64_t bytes) {

@@ -51,6 +51,17 @@ class SimNetwork {
   /// were.
   size_t reset(SimProcessId a, SimProcessId b);
 
+  /// What is wrong with one way between two processes, for the connections that they have and those
+  /// to come.
+  struct Way {
+    bool refused = false;           // Connections are reset, and new ones refused.
+    bool held = false;              // Nothing comes through. Nothing is lost: later, all comes.
+    Duration delay{0};              // Besides the latency.
+    uint64_t bytes_per_second = 0;  // 0: as fast as it goes.
+    bool operator==(const Way&) const = default;
+  };
+  void set_way(SimProcessId from, SimProcessId to, const Way& way);
+
   /// Resets a connection from `from` to `to` after exactly so many more bytes in that direction,
   /// over all their connections.
   void cut_after(SimProcessId from, SimProcessId to, uint64_t bytes);

@@ -248,5 +248,54 @@ TEST_F(SimNetworkTest, LeavesConnectionsHalfOpenWhenSplit) {
   EXPECT_EQ(later.at_server->received, "arrives");
 }
 
+TEST_F(SimNetworkTest, RefusesConnectionsOnAWayThatIsCut) {
+  Pair pair = make_pair();
+  world_.network().set_way(server_.id(), client_.id(), {.refused = true});
+  settle();
+  EXPECT_EQ(pair.at_client->closed->code(), StatusCode::kUnavailable);
+  EXPECT_EQ(pair.at_server->closed->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(connect()->status().message(), HasSubstr("refused"));
+  world_.network().set_way(server_.id(), client_.id(), {});
+  Pair later = make_pair();
+  later.client->send(outgoing("arrives"));
+  settle();
+  EXPECT_EQ(later.at_server->received, "arrives");
+}
+
+TEST_F(SimNetworkTest, HoldsOneWayUntilItIsHealedAlsoOfNewConnections) {
+  Pair old = make_pair();
+  world_.network().set_way(client_.id(), server_.id(), {.held = true});
+  old.client->send(outgoing("old"));
+  old.server->send(outgoing("the other way"));
+  Pair newer = make_pair();
+  newer.client->send(outgoing("new"));
+  newer.client->close();
+  world_.queue().run_until(TimePoint(1h));
+  EXPECT_EQ(old.at_server->received, "");
+  EXPECT_EQ(old.at_client->received, "the other way");
+  EXPECT_EQ(newer.at_server->received, "");
+  EXPECT_FALSE(newer.at_server->closed.has_value());
+  world_.network().set_way(client_.id(), server_.id(), {});
+  settle();
+  EXPECT_EQ(old.at_server->received, "old");
+  EXPECT_TRUE(newer.at_server->closed.has_value());
+}
+
+TEST_F(SimNetworkTest, DelaysAndBoundsTheRateOfAWay) {
+  Pair pair = make_pair();
+  world_.network().set_way(client_.id(), server_.id(), {.delay = 2s, .bytes_per_second = 100});
+  const TimePoint begin = world_.queue().now();
+  const auto received = [&](const Recorder& at, size_t bytes) {
+    return world_.queue().run_until([&] { return at.received.size() == bytes; }, 1min);
+  };
+  pair.client->send(outgoing(std::string(300, 'x')));
+  pair.server->send(outgoing("quick"));
+  ASSERT_TRUE(received(*pair.at_client, 5));
+  EXPECT_LT(world_.queue().now(), begin + 10ms);
+  ASSERT_TRUE(received(*pair.at_server, 300));
+  EXPECT_GE(world_.queue().now(), begin + 5s);
+  EXPECT_LT(world_.queue().now(), begin + 5100ms);
+}
+
 }  // namespace
 }  // namespace freshet::sim

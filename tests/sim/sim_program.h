@@ -22,6 +22,7 @@ struct SimProgram {
 
   /// How to see a failure again.
   static std::string repeat(uint64_t seed);
+  static std::string commit();
 };
 
 }  // namespace freshet::sim

@@ -39,7 +39,7 @@ class SimProcess final : public FaultVictim {
   SimProcess& operator=(const SimProcess&) = delete;
 
   SimProcessId id() const { return id_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   SimHost& host() { return host_; }
   bool alive() const { return life_->alive; }
 
