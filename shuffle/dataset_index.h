@@ -171,21 +171,8 @@ class DatasetIndex {
   };
   static bool take_at_hand(const StoredPartition& stored, const ChannelReader& reader,
                            AtHand* at_hand);
-  /// What one reader still reads of stored partitions.
-  struct Reading {
-    std::shared_ptr<Dataset> dataset;
-    Place place;
-    std::shared_ptr<ChannelReader> reader;
-    StoredList to_fetch;  // Those that can be brought to hand.
-    size_t next = 0;      // To be brought.
-  };
-  static void read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
-                          const std::shared_ptr<ChannelReader>& reader, const StoredList& to_read);
-  static void give_at_hand(ChannelReader& reader, AtHand* at_hand);
-  /// By the executor that reads, a few in each of its turns. What does not come to hand is viewed.
-  static void fetch_later(const std::shared_ptr<Reading>& reading);
-  static void fetch(const std::shared_ptr<Reading>& reading);
-  static void view_stored(const Reading& reading, const StoredList& to_view);
+  void read_stored(const std::shared_ptr<Dataset>& dataset, const Place& place,
+                   const std::shared_ptr<ChannelReader>& reader, const StoredList& to_read);
   /// Costs as much as it has readers; lists are gone through when half of what is in them has gone.
   static void erase_stored(Dataset& dataset, const ProducerAttempt& id, Afterwards* afterwards)
       REQUIRES(dataset.mutex);

@@ -12,12 +12,6 @@
 
 namespace freshet {
 
-namespace {
-
-constexpr uint32_t kSubpartitionsLookedAt = 64;  // For one that has something.
-
-}  // namespace
-
 FileElevator::FileElevator(Options options) : options_(std::move(options)) {
   options_.pool->add_file();
 }
@@ -113,67 +107,6 @@ bool FileElevator::take_part(const ReadWindow& window, uint32_t subpartition, ui
   return *elements == end;
 }
 
-bool FileElevator::begin_turn() {
-  MutexLock lock(mutex_);
-  return !std::exchange(posted_, true);
-}
-
-void FileElevator::end_turn() {
-  MutexLock lock(mutex_);
-  posted_ = false;
-  if (!sweep_.empty() || !next_sweep_.empty() || !came_.empty()) post_run();
-}
-
-std::vector<uint32_t> FileElevator::regions_not_at_hand(uint32_t subpartition) {
-  std::vector<uint32_t> regions;
-  if (!is_open_ || subpartition >= file_->footer().subpartitions) return regions;
-  const size_t count = file_->footer().regions.size();
-  if (count > kWindowsMax) return regions;
-  MutexLock lock(mutex_);
-  for (uint32_t region = 0; region < count; ++region) {
-    const bool is_at_hand = std::ranges::any_of(windows_, [&](const auto& window) {
-      return window->region() == region && window->covers(subpartition);
-    });
-    if (!is_at_hand) regions.push_back(region);
-  }
-  return regions;
-}
-
-/// Errors are told to whoever reads. What lies behind is what others want next.
-bool FileElevator::bring_region_to_hand(uint32_t region, uint32_t subpartition) {
-  const uint32_t count =
-      std::min(file_->footer().subpartitions - subpartition, kSubpartitionsLookedAt);
-  const auto entries = file_->find(region, subpartition, count);
-  if (!entries.ok()) return false;
-  if (entries->empty()) {
-    replace_window(region, ReadWindow::make(*options_.pool, region, 0, {}, {}, subpartition,
-                                            subpartition + count));
-    return true;
-  }
-  const IndexEntry& first = *std::ranges::min_element(*entries, {}, &IndexEntry::subpartition);
-  const PartitionReader::Wanted wanted{first, region, 0};
-  const size_t size = wide_bytes(wanted);
-  if (first.bytes > size) return false;
-  std::unique_ptr<char[]> scratch = options_.pool->take_scratch();
-  const Status status = file_->read(first.offset, scratch.get(), size);
-  const bool for_all = first.subpartition == kAllSubpartitions;
-  if (status.ok()) keep_window(for_all ? 0 : subpartition, wanted, {scratch.get(), size});
-  options_.pool->give_scratch(std::move(scratch));
-  const uint64_t behind = first.offset + size;
-  const uint64_t left = file_->footer().regions[region].index - behind;
-  if (left > 0) file_->expect(behind, std::min<uint64_t>(left, size));
-  return status.ok();
-}
-
-void FileElevator::bring_to_hand(uint32_t subpartition) {
-  if (!begin_turn()) return;
-  for (const uint32_t region : regions_not_at_hand(subpartition)) {
-    if (!bring_region_to_hand(region, subpartition)) break;
-  }
-  if (is_open_) file_->rest(sweep_.empty() && next_sweep_.empty());
-  end_turn();
-}
-
 Status FileElevator::damaged(uint64_t offset, std::string_view what) const {
   return data_loss(fmt::format("{}: {} (at offset {})", options_.path, what, offset));
 }
@@ -228,7 +161,10 @@ void FileElevator::run() {
     }
     file_->rest(sweep_.empty() && next_sweep_.empty());
   }
-  end_turn();  // One of them, and then whatever else the executor has to do.
+  // One of them, and then whatever else the executor has to do.
+  MutexLock lock(mutex_);
+  posted_ = false;
+  if (!sweep_.empty() || !next_sweep_.empty() || !came_.empty()) post_run();
 }
 
 bool FileElevator::open_file() {
@@ -435,23 +371,23 @@ bool FileElevator::give_from_window(const Reader& reader) {
   return true;
 }
 
-size_t FileElevator::wide_bytes(const PartitionReader::Wanted& wanted) const {
+size_t FileElevator::widen(const Part& first, size_t size) const {
+  const PartitionReader::Position& position = first.reader->position_;
+  const PartitionReader::Wanted& wanted = position.wanted.front();
+  const bool from_its_begin = first.offset == wanted.entry.offset;
   const std::vector<RegionRecord>& regions = file_->footer().regions;
-  if (regions.size() > kWindowsMax) return 0;
-  const auto& [begin, end, entries, for_all] = regions[wanted.region];
-  // Of a small region as many subpartitions as of a large one.
-  const uint64_t share =
-      options_.pool->window_bytes() * (end - begin) / std::max<uint64_t>(regions.back().index, 1);
-  const uint64_t least = ReadPool::kWindowBytesMin / regions.size();
-  return std::min(std::max(share, least), end - wanted.entry.offset);
+  if (!from_its_begin || regions.size() > kWindowsMax) return size;
+  const uint64_t end = regions[wanted.region].index;
+  const uint64_t wide =
+      std::min(options_.pool->window_bytes() / regions.size(), end - first.offset);
+  return std::max(size, static_cast<size_t>(wide));
 }
 
 void FileElevator::read_run(const std::vector<Part>& parts) {
   const PartitionReader::Wanted first = parts.front().reader->position_.wanted.front();
   const uint64_t begin = parts.front().offset;
   const auto size = static_cast<size_t>(parts.back().offset + parts.back().size - begin);
-  const bool from_its_begin = begin == first.entry.offset;
-  const size_t wide = from_its_begin ? std::max(size, wide_bytes(first)) : size;
+  const size_t wide = widen(parts.front(), size);
   const bool for_all = first.entry.subpartition == kAllSubpartitions;
   const bool keep = (wide > size || for_all) &&
                     first.entry.bytes <= std::min<uint64_t>(wide, options_.pool->window_bytes());
@@ -459,8 +395,7 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
   pass_mark(options_.faults, "spill.before_read");
   const Status status = file_->read(begin, scratch.get(), wide);
   note_lost(status);
-  if (status.ok() && keep)
-    keep_window(for_all ? 0 : first.entry.subpartition, first, {scratch.get(), wide});
+  if (status.ok() && keep) keep_window(first, {scratch.get(), wide});
   for (const Part& part : parts) {
     Status given = status;
     if (given.ok()) given = give(part, {scratch.get() + (part.offset - begin), part.size});
@@ -470,35 +405,34 @@ void FileElevator::read_run(const std::vector<Part>& parts) {
   options_.pool->give_scratch(std::move(scratch));
 }
 
-void FileElevator::keep_window(uint32_t from, const PartitionReader::Wanted& wanted,
-                               std::string_view bytes) {
+void FileElevator::keep_window(const PartitionReader::Wanted& wanted, std::string_view bytes) {
   const auto& [first, region, expected] = wanted;
   const bool for_all = first.subpartition == kAllSubpartitions;
   const uint32_t subpartitions = file_->footer().subpartitions;
+  const uint32_t from = for_all ? 0 : first.subpartition;
   // About as many as there are, if they are as large as the first.
   const auto entries_max = static_cast<uint32_t>(bytes.size() / first.bytes * 3 / 2 + 2);
-  const uint32_t begin = for_all ? from : first.subpartition;
-  const uint32_t end =
-      for_all ? subpartitions : std::min(subpartitions - begin, entries_max) + begin;
-  replace_window(region, nullptr);  // First, because there may be memory for one only.
+  const uint32_t end = for_all ? subpartitions : std::min(subpartitions - from, entries_max) + from;
+  Windows dropped;
+  {
+    MutexLock lock(mutex_);
+    std::erase_if(windows_, [&](auto& window) {
+      if (window->region() != wanted.region) return false;
+      dropped.push_back(std::move(window));
+      return true;
+    });
+  }
+  dropped.clear();
   Result<std::vector<IndexEntry>> entries = file_->find(region, from, end - from);
   if (!entries.ok()) return;  // Whoever needs one of them hears of it.
   std::sort(entries->begin(), entries->end(), [](const IndexEntry& a, const IndexEntry& b) {
     return a.subpartition < b.subpartition;
   });
-  replace_window(region, ReadWindow::make(*options_.pool, region, first.offset, bytes,
-                                          std::move(entries).value(), from, end));
-}
-
-void FileElevator::replace_window(uint32_t region, std::shared_ptr<const ReadWindow> window) {
-  Windows dropped;  // Not under the lock.
+  auto window = ReadWindow::make(*options_.pool, region, first.offset, bytes,
+                                 std::move(entries).value(), from, end);
+  if (!window) return;
   MutexLock lock(mutex_);
-  std::erase_if(windows_, [&](auto& each) {
-    if (each->region() != region) return false;
-    dropped.push_back(std::move(each));
-    return true;
-  });
-  if (window) windows_.push_back(std::move(window));
+  windows_.push_back(std::move(window));
 }
 
 Status FileElevator::give(const Part& part, std::string_view bytes) {

@@ -50,11 +50,6 @@ class FileElevator final : public ReadPool::Waiter,
   /// others wanted. False, and nothing is added: read() it.
   bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers);
 
-  /// On the executor. Reads what the subpartition has with what lies behind it, so that both are at
-  /// hand. Nothing when that is too much, when a reader has its turn next, or when the file was not
-  /// opened for one yet.
-  void bring_to_hand(uint32_t subpartition);
-
   void on_memory() override;
 
   /// What its partition is once something of it was read.
@@ -85,12 +80,6 @@ class FileElevator final : public ReadPool::Waiter,
   void request(const Reader& reader);
 
   void run();
-  /// Nobody else reads until end_turn(). False when somebody does, or will.
-  bool begin_turn();
-  void end_turn();
-  /// The regions of which no window has the subpartition.
-  std::vector<uint32_t> regions_not_at_hand(uint32_t subpartition);
-  bool bring_region_to_hand(uint32_t region, uint32_t subpartition);
   /// True once the file is open; else whoever came has to wait, or has failed.
   bool open_file();
   /// Takes in those that came. False when there were none.
@@ -107,11 +96,9 @@ class FileElevator final : public ReadPool::Waiter,
   void park(const Reader& reader);
   bool give_from_window(const Reader& reader);
   void read_run(const std::vector<Part>& parts);
-  /// How much to read from the beginning of `wanted` on, for those who come next.
-  size_t wide_bytes(const PartitionReader::Wanted& wanted) const;
-  /// From subpartition `from` on, of which or behind which `first` is the first that has something.
-  void keep_window(uint32_t from, const PartitionReader::Wanted& first, std::string_view bytes);
-  void replace_window(uint32_t region, std::shared_ptr<const ReadWindow> window);
+  /// How much to read from there on instead of `size`, for those who come next.
+  size_t widen(const Part& first, size_t size) const;
+  void keep_window(const PartitionReader::Wanted& first, std::string_view bytes);
   Status give(const Part& part, std::string_view bytes);
   /// The whole blocks at the beginning of `bytes`, which are at `offset` in the file.
   Result<std::vector<PartitionReader::Stored>> cut(uint32_t subpartition, uint64_t offset,

@@ -68,10 +68,16 @@ Result<std::shared_ptr<PartitionReader>> PartitionStore::read(const PartitionKey
   return elevator->read(std::move(options));
 }
 
-std::shared_ptr<FileElevator> PartitionStore::elevator(const PartitionKey& key) const {
-  MutexLock lock(mutex_);
-  const auto found = entries_.find(key);
-  return found == entries_.end() ? nullptr : found->second.elevator.lock();
+bool PartitionStore::take_at_hand(const PartitionKey& key, uint32_t subpartition,
+                                  std::vector<Buffer>* buffers) {
+  std::shared_ptr<FileElevator> elevator;
+  {
+    MutexLock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return false;
+    elevator = found->second.elevator.lock();
+  }
+  return elevator && elevator->take_at_hand(subpartition, buffers);
 }
 
 std::shared_ptr<FileElevator> PartitionStore::elevator_of(const PartitionKey& key, Entry* entry) {

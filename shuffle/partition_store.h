@@ -48,14 +48,8 @@ class PartitionStore {
   Result<PublishedPartition> find(const PartitionKey& key) const;
   Result<std::shared_ptr<PartitionReader>> read(const PartitionKey& key,
                                                 PartitionReader::Options options);
-  /// Null when it is not published, or nobody has read it for long.
-  std::shared_ptr<FileElevator> elevator(const PartitionKey& key) const;
   /// As FileElevator::take_at_hand().
-  bool take_at_hand(const PartitionKey& key, uint32_t subpartition,
-                    std::vector<Buffer>* buffers) const {
-    const auto elevator = this->elevator(key);
-    return elevator && elevator->take_at_hand(subpartition, buffers);
-  }
+  bool take_at_hand(const PartitionKey& key, uint32_t subpartition, std::vector<Buffer>* buffers);
 
   /// Removes it. Who reads it reads on, or hears kNotFound. Nothing when it is not there.
   void release(const PartitionKey& key);

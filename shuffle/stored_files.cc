@@ -63,11 +63,7 @@ class FilePartition final : public StoredPartition {
   std::optional<std::vector<uint32_t>> filled() const override { return filled_; }
 
   bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) const override {
-    const auto elevator = this->elevator();
-    return elevator && elevator->take_at_hand(subpartition, buffers);
-  }
-  void bring_to_hand(uint32_t subpartition) const override {
-    if (const auto elevator = this->elevator()) elevator->bring_to_hand(subpartition);
+    return store_->take_at_hand(name(), subpartition, buffers);
   }
 
   std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t next_element,
@@ -87,19 +83,9 @@ class FilePartition final : public StoredPartition {
   }
 
  private:
-  /// Looked up once, and not for each consumer.
-  std::shared_ptr<FileElevator> elevator() const {
-    MutexLock lock(mutex_);
-    std::shared_ptr<FileElevator> elevator = elevator_.lock();
-    if (!elevator) elevator_ = elevator = store_->elevator(name());
-    return elevator;
-  }
-
   const std::optional<std::vector<uint32_t>> filled_;
   const std::shared_ptr<PartitionStore> store_;
   Executor& executor_;
-  mutable Mutex mutex_;
-  mutable std::weak_ptr<FileElevator> elevator_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

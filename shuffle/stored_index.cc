@@ -9,13 +9,6 @@
 
 namespace freshet {
 
-namespace {
-
-constexpr size_t kFetchedMin = 16;
-constexpr size_t kFetchedAtOnce = 32;
-
-}  // namespace
-
 bool DatasetIndex::reads(const ChannelReader& reader, const StoredPartition& partition) {
   const AttachedProducers* range = reader.attachment().find(partition.name().producer);
   return range != nullptr && range->attempt == partition.name().attempt &&
@@ -59,55 +52,17 @@ void DatasetIndex::read_stored(const std::shared_ptr<Dataset>& dataset, const Pl
                                const std::shared_ptr<ChannelReader>& reader,
                                const StoredList& to_read) {
   if (to_read.empty()) return;
-  const auto reading = std::make_shared<Reading>(Reading{dataset, place, reader, {}});
-  AtHand at_hand;
-  StoredList to_view;
-  for (const auto& stored : to_read) {
-    if (take_at_hand(*stored, *reader, &at_hand)) continue;
-    const bool can_be =
-        reader->takes_at_hand() && reader->attachment().next_element(stored->name().producer) == 0;
-    (can_be ? reading->to_fetch : to_view).push_back(stored);
-  }
-  give_at_hand(*reader, &at_hand);
-  // Of few each may as well begin at once.
-  if (reading->to_fetch.size() < kFetchedMin)
-    std::ranges::move(std::exchange(reading->to_fetch, {}), std::back_inserter(to_view));
-  if (!to_view.empty()) view_stored(*reading, to_view);
-  if (!reading->to_fetch.empty()) fetch_later(reading);
-}
-
-void DatasetIndex::give_at_hand(ChannelReader& reader, AtHand* at_hand) {
-  if (at_hand->producers.empty()) return;
-  std::ranges::sort(at_hand->producers, {}, &ProducerSpan::begin);
-  reader.on_at_hand(std::exchange(at_hand->buffers, {}), at_hand->producers);
-  at_hand->producers.clear();
-}
-
-void DatasetIndex::fetch_later(const std::shared_ptr<Reading>& reading) {
-  reading->to_fetch[reading->next]->later([reading] { fetch(reading); });
-}
-
-void DatasetIndex::fetch(const std::shared_ptr<Reading>& reading) {
-  const uint32_t subpartition = reading->place.subpartition;
-  const StoredList& list = reading->to_fetch;
-  AtHand at_hand;
-  StoredList to_view;
-  const size_t end = std::min(reading->next + kFetchedAtOnce, list.size());
-  for (size_t i = reading->next; i < end; ++i) {
-    list[i]->bring_to_hand(subpartition);
-    if (!take_at_hand(*list[i], *reading->reader, &at_hand)) to_view.push_back(list[i]);
-  }
-  reading->next = end;
-  give_at_hand(*reading->reader, &at_hand);
-  if (!to_view.empty()) view_stored(*reading, to_view);
-  if (reading->next < list.size()) fetch_later(reading);
-}
-
-void DatasetIndex::view_stored(const Reading& reading, const StoredList& to_view) {
-  const auto& [dataset, place, reader, to_fetch, next] = reading;
   std::vector<ReaderCall> calls;
   PartitionList views;
-  for (const auto& stored : to_view) views.push_back(PartitionQueues::view(stored, reader, &calls));
+  AtHand at_hand;
+  for (const auto& stored : to_read) {
+    if (!take_at_hand(*stored, *reader, &at_hand))
+      views.push_back(PartitionQueues::view(stored, reader, &calls));
+  }
+  if (!at_hand.producers.empty()) {
+    std::ranges::sort(at_hand.producers, {}, &ProducerSpan::begin);
+    reader->on_at_hand(std::move(at_hand.buffers), at_hand.producers);
+  }
   PartitionList lost;
   {
     MutexLock lock(dataset->mutex);

@@ -59,16 +59,11 @@ class StoredPartition : public std::enable_shared_from_this<StoredPartition> {
   /// added: read() it.
   virtual bool take_at_hand(uint32_t subpartition, std::vector<Buffer>* buffers) const = 0;
 
-  /// Reads all that the subpartition has with what is behind it, unless that is too much, or
-  /// somebody reads there now: take_at_hand() says what came of it. By the executor that reads
-  /// (see later()), where it may block.
-  virtual void bring_to_hand(uint32_t subpartition) const = 0;
-
   /// Of one subpartition from an element on. `wake`: on any thread, also after the source has gone.
   virtual std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t next_element,
                                              std::function<void()> wake) const = 0;
 
-  /// By the executor that reads. Whoever takes is told of an error there, and not where it takes.
+  /// Whoever takes is told of an error there, and not where it takes.
   virtual void later(std::function<void()> function) const = 0;
 
  private:

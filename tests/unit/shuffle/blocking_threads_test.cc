@@ -66,8 +66,6 @@ class BlockingThreadsTest : public ::testing::Test {
   /// Takes the numbers of one subpartition; all of them, or at most so many.
   uint64_t read(uint32_t subpartition, uint64_t records_max) {
     std::vector<Buffer> at_hand;
-    if (const auto elevator = subpartition % 4 == 0 ? store_->elevator(key()) : nullptr)
-      disk_.post("bring_to_hand", [=] { elevator->bring_to_hand(subpartition); });
     if (records_max == UINT64_MAX && subpartition % 2 == 0 &&
         store_->take_at_hand(key(), subpartition, &at_hand)) {
       uint64_t records = 0;

@@ -144,58 +144,6 @@ TEST_F(FileElevatorTest, ASmallPartAtHandIsTakenAsItWouldBeRead) {
   }
 }
 
-TEST_F(FileElevatorTest, BringsToHandWhatASubpartitionHasInAllRegions) {
-  // In the last region few have something.
-  const Settings settings{.subpartitions = 400, .codec = BlockCodec::kNone};
-  const auto partition = make_partition(settings);
-  for (uint32_t i = 0; i < 6'000; ++i)
-    write(*partition, i * 7 % 399, {{}, kNoTimestamp, fmt::format("{:090}", i)});
-  ASSERT_TRUE(publish(*partition, settings).ok());
-  partition->release();
-  ASSERT_TRUE(read_all(settings, 399).ok());  // Somebody opens it, and has nothing.
-  const auto elevator = store_->elevator(key(settings));
-  ASSERT_TRUE(elevator);
-  record_reads();
-  uint32_t at_hand = 0;
-  for (uint32_t i = 0; i < settings.subpartitions; ++i) {
-    elevator->bring_to_hand(i);
-    std::vector<Buffer> buffers;
-    const bool taken = elevator->take_at_hand(i, &buffers);
-    at_hand += taken ? 1 : 0;
-    ChannelElements elements(0);
-    for (const Buffer& buffer : buffers) elements.add(buffer);
-    const auto read = read_all(settings, i);
-    ASSERT_TRUE(read.ok());
-    EXPECT_TRUE(!taken || elements.elements == *read) << i;
-  }
-  EXPECT_EQ(at_hand, settings.subpartitions);
-  EXPECT_LT(reads_.size(), 200u);  // With those that come next.
-}
-
-TEST_F(FileElevatorTest, BringsNothingToHandThatIsNotOpenNotThereOrLarge) {
-  const Settings settings{.subpartitions = 2, .codec = BlockCodec::kNone};
-  write_regions(settings, 2u << 20);
-  EXPECT_FALSE(store_->elevator(key(settings)));
-  const auto first = reader(settings, 0);
-  const auto elevator = store_->elevator(key(settings));
-  ASSERT_TRUE(elevator);
-  std::vector<Buffer> buffers;
-  for (const uint32_t subpartition : {0u, 1u, 2u}) {
-    elevator->bring_to_hand(subpartition);
-    EXPECT_FALSE(elevator->take_at_hand(subpartition, &buffers));
-  }
-  while (!first->ended()) {
-    disk_.run_ready();
-    take_ready(*first);
-  }
-  for (const uint32_t subpartition : {0u, 1u, 2u}) {
-    elevator->bring_to_hand(subpartition);
-    EXPECT_FALSE(elevator->take_at_hand(subpartition, &buffers));
-  }
-  EXPECT_TRUE(buffers.empty());
-  first->close();
-}
-
 TEST_F(FileElevatorTest, WhatIsAtHandLivesAsLongAsItIsUsedAndCounts) {
   const Settings settings{.subpartitions = 400, .codec = BlockCodec::kNone};
   write_regions(settings, 200'000);

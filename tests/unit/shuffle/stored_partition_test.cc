@@ -69,7 +69,6 @@ class FakeStored final : public StoredPartition {
         buffer_of(std::to_string(name().producer) + ":" + std::to_string(subpartition)));
     return true;
   }
-  void bring_to_hand(uint32_t /*subpartition*/) const override { at_hand = comes_to_hand; }
   std::unique_ptr<BufferSource> read(uint32_t subpartition, uint64_t /*next_element*/,
                                      std::function<void()> wake) const override {
     feeds.push_back(std::make_shared<Feed>());
@@ -84,8 +83,7 @@ class FakeStored final : public StoredPartition {
   void later(std::function<void()> function) const override { late.push_back(std::move(function)); }
 
   bool complete = true;
-  mutable bool at_hand = false;
-  bool comes_to_hand = false;
+  bool at_hand = false;
   mutable std::vector<std::shared_ptr<Feed>> feeds;
   mutable std::vector<std::function<void()>> late;
 
@@ -150,16 +148,6 @@ class StoredPartitionTest : public ::testing::Test {
     auto stored = std::make_shared<FakeStored>(producer, std::move(filled));
     EXPECT_TRUE(index_.add_stored(stored).ok());
     return stored;
-  }
-
-  /// What the executor has to do.
-  static void run_late(const std::vector<std::shared_ptr<FakeStored>>& all) {
-    const auto next = [&] {
-      return std::ranges::find_if(all, [](const auto& stored) { return !stored->late.empty(); });
-    };
-    for (auto at = next(); at != all.end(); at = next()) {
-      for (const auto& function : std::exchange((*at)->late, {})) function();
-    }
   }
 
   DatasetIndex index_;
@@ -238,44 +226,6 @@ TEST_F(StoredPartitionTest, WhatIsAtHandComesAtOnceOrThroughItsChannel) {
     EXPECT_THAT(wanted->ended.spans(), ElementsAre(ProducerSpan{2, 4}, ProducerSpan{5, 6}));
     EXPECT_EQ(wanted->told_at_hand, at_once ? 1u : 0u);
     index_.detach(*wanted);
-  }
-}
-
-TEST_F(StoredPartitionTest, ManyAreBroughtToHandAFewAtATimeAndTheOthersViewed) {
-  std::vector<std::shared_ptr<FakeStored>> all;
-  for (uint32_t producer = 0; producer < 50; ++producer) {
-    all.push_back(std::make_shared<FakeStored>(producer, std::nullopt));
-    all.back()->comes_to_hand = producer % 10 != 0;
-    ASSERT_TRUE(index_.add_stored(all.back()).ok());
-  }
-  const auto wanted = reader(7, 50);
-  wanted->takes_at_hand_ = true;
-  ASSERT_TRUE(index_.attach(wanted).ok());
-  EXPECT_THAT(wanted->texts, IsEmpty());
-  run_late(all);
-  EXPECT_EQ(wanted->texts.size(), 50u);
-  EXPECT_EQ(wanted->ended.size(), 50u);
-  EXPECT_EQ(wanted->told_at_hand, 2u);
-  for (const auto& stored : all) EXPECT_EQ(stored->feeds.size(), stored->comes_to_hand ? 0u : 1u);
-  index_.detach(*wanted);
-}
-
-TEST_F(StoredPartitionTest, WhatGoesBeforeItIsBroughtToHandIsLost) {
-  for (const bool reader_goes : {false, true}) {
-    std::vector<std::shared_ptr<FakeStored>> all;
-    for (uint32_t producer = 0; producer < 50; ++producer) {
-      all.push_back(std::make_shared<FakeStored>(producer, std::nullopt));
-      ASSERT_TRUE(index_.add_stored(all.back()).ok());
-    }
-    const auto wanted = reader(7, 50);
-    wanted->takes_at_hand_ = true;
-    ASSERT_TRUE(index_.attach(wanted).ok());
-    if (reader_goes) index_.detach(*wanted);
-    index_.remove_all_stored(kJob);
-    run_late(all);
-    EXPECT_EQ(wanted->told_at_hand, 0u);
-    EXPECT_EQ(wanted->lost.size(), reader_goes ? 0u : 50u);
-    if (!reader_goes) index_.detach(*wanted);
   }
 }
 
