@@ -122,6 +122,8 @@ class RandomPlan {
 
   void choose_measures(Fault& fault, bool lasts) {
     if (lasts) fault.lasts = up_to(budget_.outage_max);
+    if (fault.kind == FaultKind::kDiskFull)
+      fault.lasts = std::min(fault.lasts, budget_.disk_full_max);
     if (fault.kind == FaultKind::kDiskSlow) fault.delay = up_to(budget_.delay_max);
     if (fault.kind == FaultKind::kFlap) fault.period = up_to(fault.lasts / 2);
     if (fault.kind != FaultKind::kSlow) return;

@@ -11,6 +11,7 @@ struct PlanBudget {
   uint32_t faults_max = 6;            // Over all rules; at least 1.
   Duration span = 10s;                // In which faults begin.
   Duration outage_max = 3s;           // Of what lasts.
+  Duration disk_full_max = 2500ms;    // Less than all tries to publish a result take.
   Duration delay_max = 20ms;          // Of slow links and disks.
   uint64_t passing_max = 20;          // Of marks.
   bool job_manager = false;           // Whether it may die: then it forgets its jobs.
