@@ -160,7 +160,7 @@ class Course {
   static void tell_what_followed(const JobRun::Ending& ending, RunRecord& record) {
     Timeline timeline(ending.id.to_string(), ending.submitted_epoch);
     timeline.read_all(ending.job_manager_log);
-    std::vector<FiredFault> fired;
+    std::vector<TimedFault> fired;
     for (const InjectedFault& injected : ending.faults) {
       if (injected.fired) fired.push_back(fired_of(injected, ending));
     }
@@ -187,12 +187,12 @@ class Course {
     fault.restarted = outcome.restarted;
   }
 
-  static FiredFault fired_of(const InjectedFault& injected, const JobRun::Ending& ending) {
+  static TimedFault fired_of(const InjectedFault& injected, const JobRun::Ending& ending) {
     const auto epoch = [&](TimePoint at) {
       return ending.submitted_epoch + to_millis(at - ending.submitted);
     };
     const Fault& fault = injected.planned.fault;
-    FiredFault fired;
+    TimedFault fired;
     fired.number = injected.planned.number;
     fired.at = epoch(*injected.fired);
     if (fault.lasts > Duration(0) && injected.healed) fired.lifted = epoch(*injected.healed);
@@ -200,8 +200,9 @@ class Course {
     const FaultSubject subject = info_of(fault.kind).subject;
     if (subject == FaultSubject::kLink) {
       fired.processes = {fault.link.from.to_string(), fault.link.to.to_string()};
-    } else if (subject != FaultSubject::kTask && !fault.process.is_any()) {
-      fired.processes = {fault.process.to_string()};
+    } else if (subject != FaultSubject::kTask) {
+      const ProcessName process = injected.process.value_or(fault.process);
+      if (!process.is_any()) fired.processes = {process.to_string()};
     }
     return fired;
   }
@@ -267,7 +268,7 @@ Result<ChaosRecord> Experiment::run(Options options, ProcessHost& processes, Fil
                                     const Clock& clock, SignalWaiter& signals) {
   RETURN_IF_ERROR(make_private_directory(options.directory));
   Result<ChaosRecord> record = Course(options, processes, files, clock, signals).go();
-  const bool failed = record.ok() && !record->interrupted && record->exit_code != 0;
+  const bool failed = !record.ok() || (!record->interrupted && record->exit_code != 0);
   if (options.keep || failed) {
     options.say(fmt::format("The logs of all processes are in {}", options.directory));
   } else {

@@ -22,6 +22,9 @@ class Expansion {
     if (info_of(rule.fault.kind).subject == FaultSubject::kMark) {
       PlannedFault planned;
       ASSIGN_OR_RETURN(planned.fault, complete(rule.fault, true));
+      const FaultMark* const mark = find_fault_mark(planned.fault.mark);
+      if (planned.fault.process.is_any() && mark->side == FaultSide::kJobManager)
+        planned.fault.process.job_manager = true;
       planned_.push_back(std::move(planned));
       return Status();
     }
@@ -174,9 +177,10 @@ Status check(const FaultRule& rule) {
   const Fault& fault = rule.fault;
   const FaultKindInfo& info = info_of(fault.kind);
   RETURN_IF_ERROR(check_times(rule.times));
-  if (info.lasts != (fault.lasts > Duration(0)))
-    return invalid_argument(info.lasts ? fmt::format("'{}' needs 'lasts': how long", info.name)
-                                       : fmt::format("'{}' does not last", info.name));
+  const bool lasts = info.lasts || fault.mark_action == "stop";
+  if (lasts != (fault.lasts > Duration(0)))
+    return invalid_argument(lasts ? fmt::format("'{}' needs 'lasts': how long", info.name)
+                                  : fmt::format("'{}' does not last", info.name));
   if (fault.lasts > kPlanSpanMax)
     return invalid_argument(
         fmt::format("'lasts' is longer than {}", format_duration(kPlanSpanMax)));

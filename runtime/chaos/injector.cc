@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
+#include "runtime/chaos/file_faults.h"
 
 namespace freshet::chaos {
 
 namespace {
+
+constexpr Duration kBetweenLooksAtMarks = 20ms;
 
 ProvokedFailure failure_of(FaultKind kind) {
   if (kind == FaultKind::kHang) return ProvokedFailure::kHang;
@@ -21,13 +23,14 @@ bool has_ended(const JobWatch::Brief& brief) {
 
 }  // namespace
 
-Injector::Injector(std::vector<PlannedFault> plan, const Tools& tools, ChaosCluster& cluster,
-                   JobWatch& watch)
-    : tools_(tools), cluster_(cluster), watch_(watch) {
+Injector::Injector(std::vector<PlannedFault> plan, FaultTools& tools, ChaosCluster& cluster,
+                   JobWatch& watch, FileSystem& files, const Clock& clock)
+    : tools_(tools), cluster_(cluster), watch_(watch), files_(files), clock_(clock) {
   for (PlannedFault& planned : plan) {
     InjectedFault& outcome = outcomes_.emplace_back();
     outcome.planned = std::move(planned);
-    outcome.why_not = "its time did not come";
+    outcome.why_not =
+        outcome.planned.at ? "its time did not come" : "nobody passed the mark so often";
   }
 }
 
@@ -38,6 +41,7 @@ bool Injector::is_due(const InjectedFault& outcome, TimePoint now) const {
 }
 
 void Injector::step(TimePoint now) {
+  if (now >= look_at_marks_at_) look_at_marks(now);
   for (InjectedFault& outcome : outcomes_) {
     const Duration lasts = outcome.planned.fault.lasts;
     if (outcome.fired && !outcome.healed && *outcome.fired + lasts <= now) heal(outcome, now);
@@ -46,10 +50,12 @@ void Injector::step(TimePoint now) {
 }
 
 void Injector::finish(TimePoint now, const std::string& why) {
+  look_at_marks(now);
   for (InjectedFault& outcome : outcomes_) {
     if (outcome.fired && !outcome.healed) heal(outcome, now);
-    if (!outcome.fired)
-      outcome.why_not = is_due(outcome, now) ? fmt::format("{}; {}", why, outcome.why_not) : why;
+    if (outcome.fired) continue;
+    const bool says_more = is_due(outcome, now) || !outcome.planned.at;
+    outcome.why_not = says_more ? fmt::format("{}; {}", why, outcome.why_not) : why;
   }
   started_.reset();
 }
@@ -73,8 +79,12 @@ void Injector::fire(InjectedFault& outcome, TimePoint now) {
       return fire_at_task(outcome, now);
     case FaultSubject::kLink:
       return fire_at_link(outcome, now);
-    default:
-      outcome.why_not = "nothing here can do it";
+    case FaultSubject::kDisk:
+      return fire_at_disk(outcome, now);
+    case FaultSubject::kFile:
+      return fire_at_file(outcome, now);
+    case FaultSubject::kMark:
+      return;
   }
 }
 
@@ -155,13 +165,68 @@ void Injector::fire_at_task(InjectedFault& outcome, TimePoint now) {
 }
 
 void Injector::fire_at_link(InjectedFault& outcome, TimePoint now) {
-  CHECK(tools_.links != nullptr);
   const Fault& fault = outcome.planned.fault;
-  const auto broken = tools_.links->proxies().break_link(fault);
+  const auto broken = tools_.links().break_link(fault);
   broken_links_[outcome.planned.number] = broken.number;
   mark_fired(outcome, now,
              fmt::format("{}, {} connection{}", fault.target(), broken.connections,
                          broken.connections == 1 ? "" : "s"));
+}
+
+void Injector::fire_at_disk(InjectedFault& outcome, TimePoint now) {
+  const Fault& fault = outcome.planned.fault;
+  DiskSwitch& disk = tools_.disk_of(fault.process.to_string());
+  met_before_[outcome.planned.number] = disk.met(DiskFiles::kTemporary);
+  if (fault.kind == FaultKind::kDiskFull) {
+    disk.fill(DiskFiles::kTemporary);
+  } else {
+    disk.slow_down(DiskFiles::kTemporary, fault.delay);
+  }
+  mark_fired(outcome, now, fault.process.to_string());
+}
+
+void Injector::mend(InjectedFault& outcome) {
+  const std::string name = outcome.planned.fault.process.to_string();
+  DiskSwitch& disk = tools_.disk_of(name);
+  disk.mend(DiskFiles::kTemporary);
+  outcome.victim =
+      fmt::format("{}, {} operations", name,
+                  disk.met(DiskFiles::kTemporary) - met_before_[outcome.planned.number]);
+}
+
+void Injector::fire_at_file(InjectedFault& outcome, TimePoint now) {
+  const Fault& fault = outcome.planned.fault;
+  const auto kind =
+      fault.kind == FaultKind::kDeleteFile ? FileDamage::Kind::kDelete : FileDamage::Kind::kFlip;
+  const auto damage =
+      damage_file(files_, {cluster_.directory().files_of(fault.process.to_string())}, fault.file,
+                  kind, outcome.planned.chance);
+  if (damage.ok()) return mark_fired(outcome, now, damage->to_string());
+  outcome.why_not = damage.status().message();  // There may be one later.
+}
+
+void Injector::look_at_marks(TimePoint now) {
+  look_at_marks_at_ = now + kBetweenLooksAtMarks;
+  const std::vector<FiredFault> fired = tools_.fired_at_marks();
+  for (; marks_seen_ < fired.size(); marks_seen_++) note_fired(fired[marks_seen_], now);
+}
+
+void Injector::note_fired(const FiredFault& fired, TimePoint now) {
+  const auto ago = std::chrono::milliseconds(clock_.epoch_millis() - fired.time);
+  for (InjectedFault& outcome : outcomes_) {
+    const Fault& fault = outcome.planned.fault;
+    if (outcome.fired || fault.kind != FaultKind::kMark || mark_rule(fault) != fired.rule) continue;
+    const auto process = parse_process_name(fired.process);
+    if (process.ok()) outcome.process = *process;
+    if (!started_ || now - ago < *started_) {
+      outcome.why_not = "it happened before the job ran";
+      return;
+    }
+    const JobWatch::Brief brief = watch_.brief();
+    if (brief.job) outcome.job_state = to_string(brief.job->state);
+    return mark_fired(outcome, now - ago,
+                      fmt::format("{}, passing {}", fired.process, fired.passing));
+  }
 }
 
 void Injector::heal(InjectedFault& outcome, TimePoint now) {
@@ -171,7 +236,12 @@ void Injector::heal(InjectedFault& outcome, TimePoint now) {
     case FaultSubject::kProcess:
       return go_on(fault.process);
     case FaultSubject::kLink:
-      return tools_.links->proxies().heal(broken_links_.at(outcome.planned.number));
+      return tools_.links().heal(broken_links_.at(outcome.planned.number));
+    case FaultSubject::kDisk:
+      return mend(outcome);
+    case FaultSubject::kMark:  // It stopped itself.
+      if (outcome.process) cluster_.signal(outcome.process->to_string(), ProcessSignal::kContinue);
+      return;
     default:
       return;
   }

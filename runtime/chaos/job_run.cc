@@ -13,51 +13,18 @@ namespace {
 constexpr Duration kPoll = 2ms;
 constexpr uint64_t kLogBytesMax = 1u << 30;
 
-/// What the faults of a plan need to be there before the cluster, and no other plan has.
-class Tools {
- public:
-  explicit Tools(const JobRun::Options& options) : options_(options) {}
-
-  Status prepare() {
-    if (has(FaultSubject::kLink)) {
-      ASSIGN_OR_RETURN(links_, ClusterLinks::start(options_.cluster.task_managers));
-    }
-    return Status();
-  }
-
-  ChaosCluster::Options cluster() {
-    ChaosCluster::Options cluster = options_.cluster;
-    cluster.install = [this](ClusterSupervisor::Options& supervisor) {
-      if (links_ != nullptr) links_->install(supervisor);
-    };
-    return cluster;
-  }
-
-  Injector::Tools tools() const { return {links_.get()}; }
-
- private:
-  bool has(FaultSubject subject) const {
-    return std::any_of(options_.plan.begin(), options_.plan.end(), [&](const auto& planned) {
-      return info_of(planned.fault.kind).subject == subject;
-    });
-  }
-
-  const JobRun::Options& options_;
-  std::unique_ptr<ClusterLinks> links_;
-};
-
 /// What one run knows while it goes on.
 class Course {
  public:
-  Course(const JobRun::Options& options, const Injector::Tools& tools, ChaosCluster& cluster,
-         const Clock& clock, SignalWaiter& signals)
+  Course(const JobRun::Options& options, FaultTools& tools, ChaosCluster& cluster,
+         FileSystem& files, const Clock& clock, SignalWaiter& signals)
       : options_(options),
         cluster_(cluster),
         clock_(clock),
         signals_(signals),
         transport_(make_asio_transport({})),
         watch_({cluster.job_manager(), options.cluster.secret}, clock),
-        injector_(options.plan, tools, cluster, watch_) {}
+        injector_(options.plan, tools, cluster, watch_, files, clock) {}
 
   /// Not ok: the job was refused.
   Status go(JobRun::Ending& ending) {
@@ -174,12 +141,15 @@ Result<JobRun::Ending> JobRun::run(const Options& options, ProcessHost& processe
                                    FileSystem& files, const Clock& clock, SignalWaiter& signals) {
   Ending ending;
   ending.submitted = clock.now();
-  Tools tools(options);
-  RETURN_IF_ERROR(tools.prepare());
+  ASSIGN_OR_RETURN(const auto tools,
+                   FaultTools::prepare(options.plan, options.cluster.task_managers,
+                                       options.cluster.directory + "-faults", files));
+  ChaosCluster::Options of_cluster = options.cluster;
+  of_cluster.install = [&](ClusterSupervisor::Options& supervisor) { tools->install(supervisor); };
   ASSIGN_OR_RETURN(const auto cluster,
-                   ChaosCluster::start(tools.cluster(), processes, files, clock, signals));
+                   ChaosCluster::start(of_cluster, processes, files, clock, signals));
   {
-    Course course(options, tools.tools(), *cluster, clock, signals);
+    Course course(options, *tools, *cluster, files, clock, signals);
     RETURN_IF_ERROR(course.go(ending));
   }
   ending.lives = cluster->lives();

@@ -34,7 +34,7 @@ std::string place_before(const std::vector<JobEvent>& events, size_t index, Subt
   return "";
 }
 
-bool follows(const std::vector<JobEvent>& events, size_t index, const FiredFault& fault) {
+bool follows(const std::vector<JobEvent>& events, size_t index, const TimedFault& fault) {
   const JobEvent& event = events[index];
   if (event.at < fault.at || !is_failure(event.kind)) return false;
   if (fault.lifted && event.at > *fault.lifted + kLiftedPatience) return false;
@@ -48,17 +48,17 @@ bool follows(const std::vector<JobEvent>& events, size_t index, const FiredFault
 
 /// One fault while its outcome is found.
 struct Course {
-  const FiredFault* fault = nullptr;
+  const TimedFault* fault = nullptr;
   size_t event = kNone;  // By which the JobManager knew.
   size_t round = kNone;
 };
 
 class Outcomes {
  public:
-  Outcomes(const std::vector<JobEvent>& events, const std::vector<FiredFault>& faults,
+  Outcomes(const std::vector<JobEvent>& events, const std::vector<TimedFault>& faults,
            const Samples& samples)
       : events_(events), rounds_(recovery_rounds(events)), samples_(samples) {
-    for (const FiredFault& fault : faults) courses_.push_back({&fault});
+    for (const TimedFault& fault : faults) courses_.push_back({&fault});
     for (Course& course : courses_) find_event(&course);
     drop_claims_of_earlier();
     for (Course& course : courses_) find_round(&course);
@@ -208,7 +208,7 @@ void Timeline::read_all(std::string_view lines) {
   }
 }
 
-std::vector<FaultOutcome> Timeline::outcomes(const std::vector<FiredFault>& faults,
+std::vector<FaultOutcome> Timeline::outcomes(const std::vector<TimedFault>& faults,
                                              const Samples& samples) const {
   const Outcomes found(log_.events(), faults, samples);
   std::vector<FaultOutcome> outcomes;

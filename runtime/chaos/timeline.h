@@ -17,7 +17,7 @@
 namespace freshet::chaos {
 
 /// A fault as it happened, for the timeline to find what followed from it.
-struct FiredFault {
+struct TimedFault {
   uint32_t number = 0;
   EpochMillis at = 0;
   std::optional<EpochMillis> lifted;   // It can have done nothing long after that.
@@ -56,7 +56,7 @@ class Timeline {
   void read_all(std::string_view lines);
 
   /// Of each fault, in the order given, by what was read so far.
-  std::vector<FaultOutcome> outcomes(const std::vector<FiredFault>&, const Samples&) const;
+  std::vector<FaultOutcome> outcomes(const std::vector<TimedFault>&, const Samples&) const;
   /// Every restart of the job, whatever the reason.
   std::vector<RestartRecord> restarts() const;
 

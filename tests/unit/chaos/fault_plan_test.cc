@@ -167,6 +167,8 @@ TEST(FaultPlanTest, WhatMakesNoSenseIsRefusedWithItsLine) {
               HasSubstr("use kill, stop or delay"));
   EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n    do: kill\n    at: 1s\n"),
               HasSubstr("a mark has no time"));
+  EXPECT_THAT(refusal("faults:\n  - mark: deploy.before_ack\n    do: stop\n"),
+              HasSubstr("needs 'lasts'"));
   EXPECT_THAT(refusal("faults:\n  - slow: taskmanager -> taskmanager\n    lasts: 1s\n"),
               HasSubstr("needs 'delay'"));
   EXPECT_THAT(refusal("faults:\n  - kill: taskmanager\n    kill: taskmanager\n"),

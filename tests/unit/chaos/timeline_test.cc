@@ -82,7 +82,7 @@ class TimelineTest : public ::testing::Test {
     samples_.samples.push_back(one);
   }
 
-  FaultOutcome outcome(const FiredFault& fault) const {
+  FaultOutcome outcome(const TimedFault& fault) const {
     return timeline_.outcomes({fault}, samples_).front();
   }
 
@@ -90,7 +90,7 @@ class TimelineTest : public ::testing::Test {
   Samples samples_;
 };
 
-FiredFault kill(uint32_t number, int64_t at, const std::string& name) {
+TimedFault kill(uint32_t number, int64_t at, const std::string& name) {
   return {number, kStart + at, {}, {name}, {}};
 }
 
@@ -119,7 +119,7 @@ TEST_F(TimelineTest, TellsEachPhaseOfARecovery) {
 TEST_F(TimelineTest, WhatNobodyNoticedIsHarmless) {
   lose(2000, "taskmanager-1");
   restart_all(2000, 0);
-  FiredFault pause{1, kStart + 100, kStart + 400, {"taskmanager-1"}, {}};
+  TimedFault pause{1, kStart + 100, kStart + 400, {"taskmanager-1"}, {}};
   EXPECT_EQ(outcome(pause).end, FaultEnd::kHarmless);
   EXPECT_FALSE(outcome(pause).times.detect);
   EXPECT_EQ(outcome(kill(2, 1000, "taskmanager-2")).end, FaultEnd::kHarmless);
@@ -129,7 +129,7 @@ TEST_F(TimelineTest, WhatNobodyNoticedIsHarmless) {
 TEST_F(TimelineTest, APauseThatWasOverDidNotDoWhatAKillDid) {
   lose(805, "taskmanager-1");
   restart_all(805, 0);
-  const FiredFault pause{1, kStart + 100, kStart + 400, {"taskmanager-1"}, {}};
+  const TimedFault pause{1, kStart + 100, kStart + 400, {"taskmanager-1"}, {}};
   const auto found = timeline_.outcomes({pause, kill(2, 800, "taskmanager-1")}, samples_);
   EXPECT_EQ(found[0].end, FaultEnd::kHarmless);
   EXPECT_EQ(found[1].times.detect, 5);
@@ -189,7 +189,7 @@ TEST_F(TimelineTest, OnlyTheTaskThatAFaultMeansCounts) {
   restart_all(1002, 0);
   all_gone(1003, 0);
   deploy_all(1010, 1020, 1);
-  FiredFault fault{1, kStart + 1000, {}, {}, SubtaskId{VertexId{1}, 1}};
+  TimedFault fault{1, kStart + 1000, {}, {}, SubtaskId{VertexId{1}, 1}};
   EXPECT_EQ(outcome(fault).end, FaultEnd::kHarmless);
   fault.task = SubtaskId{VertexId{1}, 0};
   EXPECT_EQ(outcome(fault).end, FaultEnd::kRecovered);
@@ -199,7 +199,7 @@ TEST_F(TimelineTest, OnlyTheTaskThatAFaultMeansCounts) {
 TEST_F(TimelineTest, ACrashOfATaskIsKnownByItsTaskManager) {
   lose(1002, "taskmanager-2");
   restart_all(1002, 0);
-  FiredFault fault{1, kStart + 1000, {}, {}, SubtaskId{VertexId{1}, 1}};
+  TimedFault fault{1, kStart + 1000, {}, {}, SubtaskId{VertexId{1}, 1}};
   EXPECT_EQ(outcome(fault).times.detect, 2);
   fault.task = SubtaskId{VertexId{1}, 0};
   EXPECT_FALSE(outcome(fault).times.detect);
