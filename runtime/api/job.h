@@ -8,6 +8,7 @@
 /// The one header that a job includes besides the connectors that it uses.
 #include "runtime/api/abi.h"
 #include "runtime/api/environment.h"
+#include "runtime/api/result_check.h"
 #include "runtime/base/fields.h"
 
 /// Makes this file's shared object a job module. The body gets `freshet::Environment& env`:

@@ -36,6 +36,7 @@ void add_run_command(CLI::App& parser, const Invocation&, std::vector<Command>& 
 void add_info_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_job_commands(CLI::App& parser, std::vector<Command>& commands);
 void add_builder_trial_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
+void add_result_check_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_upload_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_completion_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);
 void add_chaos_command(CLI::App& parser, const Invocation&, std::vector<Command>& commands);

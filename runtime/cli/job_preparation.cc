@@ -98,7 +98,7 @@ Result<PreparedJob> prepare_job(const JobOptions& options, const BuildOptions& b
   job.submission.build = build;
   job.submission.fingerprint = fingerprint_of(built->graph());
   job.submission.graph = *std::move(graph);
-  job.logical = built->graph();
+  job.module_path = path;
   return job;
 }
 

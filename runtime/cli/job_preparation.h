@@ -31,7 +31,7 @@ void add_job_options(CLI::App& parser, JobOptions& options);
 struct PreparedJob {
   std::string module_bytes;
   Submission submission;
-  LogicalGraph logical;
+  std::string module_path;  // Of the module; of a source, what was built from it.
 };
 
 /// How long records may wait in an output, in milliseconds; kNeverFlushedByTime when that is

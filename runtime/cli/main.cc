@@ -205,6 +205,7 @@ int run(std::vector<std::string> arguments) {
   add_process_commands(parser, commands);
   add_supervisor_command(parser, commands);
   add_builder_trial_command(parser, invocation, commands);
+  add_result_check_command(parser, invocation, commands);
   add_upload_command(parser, invocation, commands);
   add_completion_command(parser, invocation, commands);
   if (take_help(arguments)) {
