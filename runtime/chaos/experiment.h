@@ -7,16 +7,20 @@
 #include "runtime/chaos/job_run.h"
 #include "runtime/chaos/provable.h"
 #include "runtime/chaos/run_record.h"
+#include "runtime/chaos/verdict.h"
 
 namespace freshet::chaos {
 
-/// Runs a job undisturbed, then broken by a plan, once for each strategy, and compares the results.
-/// For one thread.
+/// Runs a job undisturbed, then broken by a plan, once for each strategy, and compares the results;
+/// with a checker of the job's own only the latter. For one thread.
 class Experiment {
  public:
   struct Options {
     JobRun::Options run;  // Its cluster's directory is made below `directory`.
     std::vector<SinkOutput> outputs;
+    /// Judges the outputs as they are; none: they are compared with those of an undisturbed run. An
+    /// error: it cannot say.
+    std::function<Result<Verdict>()> checker = {};
     std::vector<std::string> strategies;          // Failover strategies, `region` or `full`.
     std::string directory;                        // Of this experiment; must not be there.
     bool keep = false;                            // The directory with all logs.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "runtime/api/result_check_loader.h"
 #include "runtime/app/local_state.h"
 #include "runtime/app/signal_waiter.h"
 #include "runtime/base/faults.h"
@@ -25,6 +26,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/given_settings.h"
 #include "runtime/cli/job_preparation.h"
+#include "runtime/cli/result_check_trial.h"
 #include "runtime/graph/slot_sharing.h"
 
 namespace freshet::cli {
@@ -215,6 +217,12 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   chaos::JobRun::Options& run = prepared.experiment.run;
   run.patience = *patience;
   run.plan = prepared.plan;
+  if (has_result_check(job.module_bytes)) {
+    prepared.experiment.checker = [path = job.module_path, arguments = options.job.arguments,
+                                   outputs, patience = *patience] {
+      return check_result(path, arguments, outputs, patience);
+    };
+  }
   run.submission = std::move(job.submission);
   run.module_bytes = std::move(job.module_bytes);
   ASSIGN_OR_RETURN(run.cluster.program, own_program_path());

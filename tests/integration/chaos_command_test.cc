@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// `freshet chaos` with all its files in a directory of its own.
 class ChaosCommandTest : public ::testing::Test {
@@ -147,6 +148,50 @@ TEST_F(ChaosCommandTest, RefusesAnOutputThatIsThereAndAJobThatProvesNothing) {
       {"chaos", "--kill", "taskmanager", job_module("socket_wordcount"), "--", "--port", "1"});
   EXPECT_NE(unbounded.exit_code, 0);
   EXPECT_THAT(unbounded.errors, HasSubstr("again"));
+}
+
+TEST_F(ChaosCommandTest, PrefersTheCheckerOfTheJob) {
+  const auto checked = [&](const std::string& how, const std::string& patience = "1 min") {
+    return run_freshet({"chaos",
+                        "--kill",
+                        "taskmanager",
+                        "--every",
+                        "300ms",
+                        "--for",
+                        "300ms",
+                        "--patience",
+                        patience,
+                        job_module("checked"),
+                        "-p",
+                        "2",
+                        "--",
+                        "--rate",
+                        "3000",
+                        "--records",
+                        "3000",
+                        "--checker",
+                        how,
+                        "--output",
+                        directory_ / how});
+  };
+  const Outcome right = checked("right");
+  EXPECT_EQ(right.exit_code, 0) << right.output << right.errors;
+  EXPECT_THAT(right.output, HasSubstr("3000 records, exact"));
+  EXPECT_THAT(right.errors, Not(HasSubstr("undisturbed")));
+  const Outcome strict = checked("strict");
+  EXPECT_EQ(strict.exit_code, 1) << strict.output << strict.errors;
+  EXPECT_THAT(strict.output, HasSubstr("what nobody made"));
+  for (const auto& [how, why] :
+       {std::pair("throw", "the checker of the job threw: it has no model"),
+        std::pair("crash", "the checker of the job crashed"),
+        std::pair("blind", "it did not look at the sink 'numbers'")}) {
+    const Outcome outcome = checked(how);
+    EXPECT_EQ(outcome.exit_code, 2) << how << outcome.output << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr(why));
+  }
+  const Outcome hanging = checked("hang", "15 s");
+  EXPECT_EQ(hanging.exit_code, 2) << hanging.output << hanging.errors;
+  EXPECT_THAT(hanging.output, HasSubstr("did not return within 15 s"));
 }
 
 TEST_F(ChaosCommandTest, ListsWhatCanBeBroken) {
