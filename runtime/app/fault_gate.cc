@@ -4,6 +4,7 @@
 
 #include "runtime/app/temp_roots.h"
 #include "runtime/base/faulty_file_system.h"
+#include "runtime/base/record_faults.h"
 #include "runtime/base/scripted_faults.h"
 
 namespace freshet {
@@ -17,10 +18,17 @@ Status check_path(const Configuration& configuration, const ConfigKey& key) {
   return invalid_argument(fmt::format("{}: '{}' is no absolute path", key.name, path));
 }
 
+/// What `test.records` asks for; null when it is not set.
+Result<std::unique_ptr<RecordFaults>> record_faults_of(const Configuration& configuration) {
+  const std::string& script = configuration.text(config::kTestRecords);
+  if (script.empty()) return std::unique_ptr<RecordFaults>();
+  return RecordFaults::parse(script);
+}
+
 }  // namespace
 
 Status check_faults(const Configuration& configuration, bool allowed) {
-  for (const ConfigKey* key : {&config::kTestFaults, &config::kTestDisk}) {
+  for (const ConfigKey* key : {&config::kTestFaults, &config::kTestDisk, &config::kTestRecords}) {
     if (allowed || configuration.text(*key).empty()) continue;
     return invalid_argument(fmt::format(
         "{} breaks processes on purpose and is refused without --allow-faults", key->name));
@@ -28,6 +36,7 @@ Status check_faults(const Configuration& configuration, bool allowed) {
   RETURN_IF_ERROR(parse_faults(configuration.text(config::kTestFaults))
                       .status()
                       .with_context(config::kTestFaults.name));
+  RETURN_IF_ERROR(record_faults_of(configuration).status().with_context(config::kTestRecords.name));
   RETURN_IF_ERROR(check_path(configuration, config::kTestFaultsRecord));
   return check_path(configuration, config::kTestDisk);
 }
@@ -37,11 +46,14 @@ Result<std::unique_ptr<Faults>> faults_of(const Configuration& configuration, bo
                                           std::optional<FaultSide> side) {
   RETURN_IF_ERROR(check_faults(configuration, allowed));
   const std::string& script = configuration.text(config::kTestFaults);
-  if (script.empty()) return std::unique_ptr<Faults>();
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordFaults> records, record_faults_of(configuration));
+  if (script.empty() && records == nullptr) return std::unique_ptr<Faults>();
+  if (script.empty()) return with_record_faults(nullptr, std::move(records));
   auto faults =
       make_scripted_faults(script, {process, side, configuration.text(config::kTestFaultsRecord)});
   if (!faults.ok()) return faults.status().with_context(config::kTestFaultsRecord.name);
-  return faults;
+  if (records == nullptr) return faults;
+  return with_record_faults(*std::move(faults), std::move(records));
 }
 
 Result<std::unique_ptr<FileSystem>> files_of(const Configuration& configuration, bool allowed,

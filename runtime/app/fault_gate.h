@@ -14,7 +14,8 @@ namespace freshet {
 /// setting alone must not break anything.
 Status check_faults(const Configuration&, bool allowed);
 
-/// The faults that `test.faults` asks for in the process of that name; null when it is not set.
+/// The faults that `test.faults` and `test.records` ask for in the process of that name; null when
+/// neither is set.
 /// Without a side the process is both.
 Result<std::unique_ptr<Faults>> faults_of(const Configuration&, bool allowed,
                                           const std::string& process,

@@ -184,6 +184,9 @@ struct ConfigKey {
   SETTING(kTestDisk, "test.disk", "", text(), kProcess, \
           "absolute path of a file of switches that make the disk of a TaskManager full, slow or " \
           "broken; only with --allow-faults") \
+  SETTING(kTestRecords, "test.records", "", text(), kProcess, \
+          "<lose|double>:<n> or <lose|double>:every=<n>: what happens to a record that leaves a " \
+          "task; only with --allow-faults") \
   SETTING(kCancellationTimeout, "task.cancellation.timeout", "30 s", duration(), kProcess, \
           "after which a TaskManager with a task that does not end is ended") \
   SETTING(kLogLevel, "env.log.level", "info", choice("debug|info|warn|error"), kProcess, \

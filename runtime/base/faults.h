@@ -6,6 +6,8 @@
 
 namespace freshet {
 
+class RecordFaults;  // record_faults.h
+
 /// Points in product code at which tests break things: `faults.at("deploy.before_ack")`. Handed in
 /// by the composition root; does nothing by default. Thread-safe.
 class Faults {
@@ -16,6 +18,9 @@ class Faults {
   /// std::runtime_error, wait, or, in a simulation, crash the simulated process: afterwards nothing
   /// that the caller does can be seen outside.
   virtual void at(std::string_view mark) = 0;
+
+  /// What happens to records that leave a task; null: nothing.
+  virtual RecordFaults* records() { return nullptr; }
 };
 
 enum class FaultSide { kJobManager, kTaskManager };

@@ -112,6 +112,27 @@ struct ByTarget {
   }
 };
 
+/// Loses or doubles some records on purpose.
+class FaultyWriter final : public RecordWriter {
+ public:
+  FaultyWriter(std::unique_ptr<RecordWriter> writer, RecordFaults& faults)
+      : writer_(std::move(writer)), faults_(faults) {}
+
+  void receive(const void* record, EpochMillis timestamp) override {
+    guarded([&] {
+      const RecordFaults::Action action = faults_.next();
+      if (action == RecordFaults::Action::kLose) return;
+      writer_->receive(record, timestamp);
+      if (action == RecordFaults::Action::kDouble) writer_->receive(record, timestamp);
+      status_ = writer_->status();
+    });
+  }
+
+ private:
+  const std::unique_ptr<RecordWriter> writer_;
+  RecordFaults& faults_;
+};
+
 /// Sends each record by itself.
 class FlushingWriter final : public RecordWriter {
  public:
@@ -177,6 +198,8 @@ void RecordWriter::note_exception() {
 std::unique_ptr<RecordWriter> RecordWriter::make(const Options& options, const EdgeType& type,
                                                  ResultPartition& partition, Decisions& decisions) {
   auto writer = make_spreading(options, type, partition, decisions);
+  if (options.faults != nullptr)
+    writer = std::make_unique<FaultyWriter>(std::move(writer), *options.faults);
   if (!options.flush_each) return writer;
   return std::make_unique<FlushingWriter>(std::move(writer), partition);
 }

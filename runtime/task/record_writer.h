@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/base/record_faults.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/job_graph.h"
 #include "runtime/operators/edge_type.h"
@@ -21,6 +22,7 @@ class RecordWriter : public RecordReceiver {
     uint32_t consumer_parallelism = 1;  // For kHash, kDirect and kCustom.
     uint32_t consumer_max_parallelism = 1;  // Key groups, for kHash.
     bool flush_each = false;                // Nothing waits for the record behind it.
+    RecordFaults* faults = nullptr;         // Null: none, and they cost nothing.
   };
 
   /// Draws from `decisions` what chance decides. All arguments outlive the writer.

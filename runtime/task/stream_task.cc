@@ -210,6 +210,8 @@ Status StreamTask::open_inputs_and_outputs() {
     writer.consumer_parallelism = consumer.parallelism;
     writer.consumer_max_parallelism = consumer.max_parallelism;
     writer.flush_each = edge.buffer_timeout_ms == 0 && !edge.feedback && !vertex_.hidden;
+    const bool of_user = !edge.feedback && !vertex_.hidden;  // No split, and no request for one.
+    if (of_user && environment_.faults != nullptr) writer.faults = environment_.faults->records();
     output.writer = RecordWriter::make(writer, *output.type, *output.partition, *decisions_);
     writers[edge.id] = output.writer.get();
   }

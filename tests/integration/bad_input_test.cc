@@ -412,6 +412,7 @@ TEST_F(BadInputTest, RefusesWrongUsageOfEveryCommandWithTheSameCode) {
        {std::pair("taskmanager.network.memory.gate-budget=1 gb", "'1 gb' is more than"),
         std::pair("taskmanager.memory.network.size=900 gb", "MemTotal"),
         std::pair("test.faults=deploy.before_ack:1:kill", "--allow-faults"),
+        std::pair("test.records=lose:1", "--allow-faults"),
         std::pair("heartbeat.interval=-1ms", "'-1ms' is not a duration")}) {
     for (std::vector<std::string> arguments : commands) {
       arguments.insert(arguments.end(), {"-D", setting});

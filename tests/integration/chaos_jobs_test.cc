@@ -17,6 +17,9 @@ using ::testing::Not;
 struct JobCase {
   std::string job;
   std::vector<std::string> outputs;  // Below its directory.
+  /// A job whose records are counted by key shows a lost one as an altered count.
+  chaos::RecordFault lost = chaos::RecordFault::kAltered;
+  chaos::RecordFault doubled = chaos::RecordFault::kAltered;
 };
 
 void PrintTo(const JobCase& one, std::ostream* to) { *to << one.job; }
@@ -72,12 +75,26 @@ TEST_P(ChaosJobsTest, GivesTheSameWhateverParallelismAndMode) {
   }
 }
 
+TEST_P(ChaosJobsTest, ShowsARecordThatTheRuntimeLoses) {
+  const std::string right = run("right", {});
+  const std::string wrong = run("wrong", {"--allow-faults", "-D", "test.records=lose:40"});
+  EXPECT_GE(compare(right, wrong)[GetParam().lost], 1u) << texts_;
+}
+
+TEST_P(ChaosJobsTest, ShowsARecordThatTheRuntimeDoubles) {
+  const std::string right = run("right", {});
+  const std::string wrong = run("wrong", {"--allow-faults", "-D", "test.records=double:40"});
+  EXPECT_GE(compare(right, wrong)[GetParam().doubled], 1u) << texts_;
+}
+
+using Fault = chaos::RecordFault;
 INSTANTIATE_TEST_SUITE_P(
     Jobs, ChaosJobsTest,
-    ::testing::Values(JobCase{"chaos_count", {"/counts", "/records"}}, JobCase{"chaos_order", {""}},
-                      JobCase{"chaos_broadcast", {""}}, JobCase{"chaos_union", {""}},
-                      JobCase{"chaos_diamond", {""}}, JobCase{"chaos_batch", {"/fine", "/coarse"}},
-                      JobCase{"chaos_edges", {""}}),
+    ::testing::Values(
+        JobCase{"chaos_count", {"/counts", "/records"}, Fault::kLost, Fault::kDoubled},
+        JobCase{"chaos_order", {""}}, JobCase{"chaos_broadcast", {""}, Fault::kLost},
+        JobCase{"chaos_union", {""}}, JobCase{"chaos_diamond", {""}},
+        JobCase{"chaos_batch", {"/fine", "/coarse"}}, JobCase{"chaos_edges", {""}, Fault::kLost}),
     [](const auto& info) { return info.param.job; });
 
 }  // namespace

@@ -62,6 +62,33 @@ class RecordWriterTest : public testing::Test {
   LiveDecisions decisions_{clock_, make_seeded_random(7), nullptr};
 };
 
+TEST_F(RecordWriterTest, LosesAndDoublesRecordsOnlyWhereItIsTold) {
+  const TypedEdge<uint64_t> type;
+  const std::vector<uint64_t> values = {10, 11, 12, 13, 14, 15, 16};
+  const auto write = [&](RecordFaults faults) {
+    CapturePartition partition{1, true};
+    RecordWriter::Options options;
+    options.faults = &faults;
+    const auto writer = RecordWriter::make(options, type, partition, decisions_);
+    writer->receive(&values[0], kNoTimestamp);
+    RecordBatch batch = batch_of(values, 1);
+    writer->receive_batch(batch);
+    EXPECT_TRUE(writer->status().ok());
+    std::vector<uint64_t> written;
+    for (const RecordedElement& element : partition.elements(0))
+      written.push_back(Decoder(element.payload).read_fixed<uint64_t>());
+    return written;
+  };
+  using Action = RecordFaults::Action;
+  EXPECT_EQ(write(RecordFaults(Action::kLose, 3, false)),
+            (std::vector<uint64_t>{10, 11, 13, 14, 15, 16}));
+  EXPECT_EQ(write(RecordFaults(Action::kLose, 3, true)),
+            (std::vector<uint64_t>{10, 11, 13, 14, 16}));
+  EXPECT_EQ(write(RecordFaults(Action::kDouble, 1, false)),
+            (std::vector<uint64_t>{10, 10, 11, 12, 13, 14, 15, 16}));
+  EXPECT_EQ(write(RecordFaults(Action::kDouble, 8, false)), values);
+}
+
 TEST_F(RecordWriterTest, GivesBatchesAndSingleRecordsToConsumersInOneTurn) {
   const TypedEdge<uint64_t> type;
   const auto writer = make(Partitioning::kRescale, type);
