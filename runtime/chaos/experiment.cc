@@ -124,6 +124,8 @@ class Course {
     JobRun::Options run = run_options("broken-" + strategy);
     run.cluster.settings.insert(run.cluster.settings.end(),
                                 {"-D", std::string(kStrategyOption) + strategy});
+    run.cluster.settings.insert(run.cluster.settings.end(), options_.broken_settings.begin(),
+                                options_.broken_settings.end());
     run.on_fired = [&](const InjectedFault& injected) {
       options_.say(fmt::format("{:>4}  {}{}", injected.planned.number, injected.planned.to_string(),
                                injected.victim.empty() ? "" : ": " + injected.victim));

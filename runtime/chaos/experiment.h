@@ -16,7 +16,8 @@ namespace freshet::chaos {
 class Experiment {
  public:
   struct Options {
-    JobRun::Options run;  // Its cluster's directory is made below `directory`.
+    JobRun::Options run;                       // Its cluster's directory is made below `directory`.
+    std::vector<std::string> broken_settings;  // Of the broken runs only: `-D`, `key=value`, ...
     std::vector<SinkOutput> outputs;
     /// Judges the outputs as they are; none: they are compared with those of an undisturbed run. An
     /// error: it cannot say.

@@ -174,6 +174,25 @@ std::vector<std::string> settings_text(const Configuration& configuration) {
   return lines;
 }
 
+/// A runtime that is wrong on purpose is so in the broken runs only: otherwise nobody would see it.
+std::vector<std::string> broken_settings_of(const Configuration& configuration) {
+  if (!configuration.has(config::kTestRecords)) return {};
+  return {
+      "--allow-faults", "-D",
+      fmt::format("{}={}", config::kTestRecords.name, configuration.text(config::kTestRecords))};
+}
+
+/// What plans do is not for settings.
+Status refuse_faults(const Configuration& configuration) {
+  for (const ConfigKey* key :
+       {&config::kTestFaults, &config::kTestFaultsRecord, &config::kTestDisk}) {
+    if (configuration.has(*key))
+      return invalid_argument(
+          fmt::format("{}: faults are for a plan here; see 'freshet chaos --list'", key->name));
+  }
+  return Status();
+}
+
 /// Everything that is checked before anything runs.
 struct Prepared {
   chaos::Experiment::Options experiment;
@@ -191,6 +210,7 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   const auto patience = parse_duration(options.patience);
   if (!patience.ok()) return patience.status().with_context("--patience");
   ASSIGN_OR_RETURN(const GivenSettings given, read_settings(options.settings, is_any_setting));
+  RETURN_IF_ERROR(refuse_faults(given.configuration));
   ASSIGN_OR_RETURN(const Configuration configuration, with_defaults(given.configuration));
   ASSIGN_OR_RETURN(const Configuration of_job, part_of(given.configuration, is_read_by_jobs));
   ASSIGN_OR_RETURN(const BuildOptions build, build_options(options.job, of_job));
@@ -229,8 +249,12 @@ Result<Prepared> prepare(const ChaosOptions& options) {
   run.cluster.task_managers = record.task_managers;
   run.cluster.slots = record.slots;
   run.cluster.secret = configuration.text(config::kSecret);
-  ASSIGN_OR_RETURN(const Configuration of_processes, part_of(configuration, is_read_by_processes));
+  ASSIGN_OR_RETURN(const Configuration of_processes,
+                   part_of(configuration, [](const ConfigKey& key) {
+                     return is_read_by_processes(key) && &key != &config::kTestRecords;
+                   }));
   HandedSettings settings = hand_on(of_processes);
+  prepared.experiment.broken_settings = broken_settings_of(configuration);
   run.cluster.settings = std::move(settings.arguments);
   run.cluster.environment = std::move(settings.environment);
   prepared.experiment.keep = options.keep;

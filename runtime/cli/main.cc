@@ -37,7 +37,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 /// What stands behind `--` in this command; nullptr: nothing may.
 const char* behind_separator(const std::string& command) {
   if (command == "run" || command == "info" || command == "chaos" || command == "try-builder" ||
-      command == "build-upload")
+      command == "build-upload" || command == "check-result")
     return "MODULE -- ARGS";
   if (command == "complete-word") return "-- WORDS";
   return command == "build" ? "FILE -- FLAGS" : nullptr;

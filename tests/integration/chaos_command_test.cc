@@ -80,6 +80,37 @@ TEST_F(ChaosCommandTest, AJobThatEndsTooEarlyProvesNothing) {
   EXPECT_THAT(outcome.output, HasSubstr("the job had ended"));
 }
 
+/// The runtime itself is at fault, and every time: a restart would make one good.
+TEST_F(ChaosCommandTest, RecordsThatAreLostOrDoubledAreNamed) {
+  for (const auto& [how, what] : {std::pair("lose", "lost"), std::pair("double", "doubled")}) {
+    const Outcome outcome = run_freshet({"chaos",
+                                         "-D",
+                                         std::string("test.records=") + how + ":every=20000",
+                                         "--kill",
+                                         "task",
+                                         "--every",
+                                         "300ms",
+                                         "--for",
+                                         "300ms",
+                                         "--report",
+                                         directory_ / "report.html",
+                                         job_module("chaos_count"),
+                                         "-p",
+                                         "2",
+                                         "--",
+                                         "--records",
+                                         "50000",
+                                         "--rate",
+                                         "25000",
+                                         "--output",
+                                         directory_ / (std::string("records-") + how)},
+                                        120s);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.output << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("WRONG: "));
+    EXPECT_THAT(outcome.output, HasSubstr(std::string("  ") + what + ": "));
+  }
+}
+
 TEST_F(ChaosCommandTest, AJobManagerThatForgetsItsJobIsNoSuccess) {
   give_input(60);
   const Outcome outcome = run({"--kill", "jobmanager", "--every", "300ms", "--for", "300ms"});
@@ -161,7 +192,9 @@ TEST_F(ChaosCommandTest, PrefersTheCheckerOfTheJob) {
                         "300ms",
                         "--patience",
                         patience,
-                        job_module("checked"),
+                        "--report",
+                        directory_ / "report.html",
+                        test_job("checked"),
                         "-p",
                         "2",
                         "--",
