@@ -218,11 +218,11 @@ void Injector::note_fired(const FiredFault& fired, TimePoint now) {
     if (outcome.fired || fault.kind != FaultKind::kMark || mark_rule(fault) != fired.rule) continue;
     const auto process = parse_process_name(fired.process);
     if (process.ok()) outcome.process = *process;
-    if (!started_ || now - ago < *started_) {
-      outcome.why_not = "it happened before the job ran";
+    const JobWatch::Brief brief = watch_.brief();
+    if (!brief.submission_began || now - ago < *brief.submission_began) {
+      outcome.why_not = "it happened before there was a job";
       return;
     }
-    const JobWatch::Brief brief = watch_.brief();
     if (brief.job) outcome.job_state = to_string(brief.job->state);
     return mark_fired(outcome, now - ago,
                       fmt::format("{}, passing {}", fired.process, fired.passing));

@@ -128,7 +128,7 @@ class Course {
   std::unique_ptr<Sampler> sampler_;  // Once the job is there.
   JobWatch watch_;
   Injector injector_;
-  JobWatch::Brief brief_{unavailable(""), std::nullopt, false, false};
+  JobWatch::Brief brief_{unavailable(""), std::nullopt, std::nullopt, false, false};
   TimePoint deadline_;
   std::vector<bool> told_;  // Of each fault, that it has fired.
   bool refused_ = false;

@@ -27,7 +27,8 @@ JobWatch::View JobWatch::view() const {
 
 JobWatch::Brief JobWatch::brief() const {
   MutexLock lock(mutex_);
-  Brief brief{view_.submitted, std::nullopt, view_.answers, view_.forgotten};
+  Brief brief{view_.submitted, view_.submission_began, std::nullopt, view_.answers,
+              view_.forgotten};
   if (view_.details) brief.job = view_.details->job;
   return brief;
 }
@@ -118,6 +119,10 @@ Status JobWatch::ask() {
 Status JobWatch::submit_pending() {
   const Pending pending = *std::move(pending_);
   pending_.reset();
+  {
+    MutexLock lock(mutex_);
+    view_.submission_began = clock_.now();
+  }
   Status status = client_->put_blob(pending.submission.module_hash, pending.module_bytes);
   Result<JobId> job = status.ok() ? client_->submit(pending.submission) : Result<JobId>(status);
   MutexLock lock(mutex_);

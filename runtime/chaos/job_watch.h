@@ -28,6 +28,7 @@ class JobWatch {
   /// What is known.
   struct View {
     Status submitted = unavailable("not submitted yet");
+    std::optional<TimePoint> submission_began;
     JobId job;
     std::optional<JobDetails> details;  // The last answer.
     std::vector<TaskManagerReport> task_managers;
@@ -38,6 +39,7 @@ class JobWatch {
   /// The same without what is large.
   struct Brief {
     Status submitted;
+    std::optional<TimePoint> submission_began;
     std::optional<JobReport> job;
     bool answers = false;
     bool forgotten = false;

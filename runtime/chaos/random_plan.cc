@@ -121,7 +121,7 @@ class RandomPlan {
   std::string delay() { return fmt::format("delay={}", up_to(budget_.outage_max) / kUnit); }
 
   void choose_measures(Fault& fault, bool lasts) {
-    if (lasts) fault.lasts = up_to(budget_.outage_max);
+    if (lasts || fault.mark_action == "stop") fault.lasts = up_to(budget_.outage_max);
     if (fault.kind == FaultKind::kDiskFull)
       fault.lasts = std::min(fault.lasts, budget_.disk_full_max);
     if (fault.kind == FaultKind::kDiskSlow) fault.delay = up_to(budget_.delay_max);

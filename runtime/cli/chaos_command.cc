@@ -45,7 +45,7 @@ struct ChaosOptions {
   std::string every = "2 s";
   std::string span = "30 s";
   std::string task_managers = "3";
-  std::string slots;  // Empty: those that are left without one TaskManager suffice.
+  std::string slots;  // Empty: what the job needs.
   std::string patience = "5 min";
   std::string report = "chaos-report.html";
   std::string strategy;
@@ -113,12 +113,11 @@ chaos::ClusterShape shape_of(const JobGraph& graph, uint32_t task_managers) {
   return shape;
 }
 
-/// So many that the others can do without one.
+/// As many as the job needs when all are there: each of them has tasks then.
 Result<uint32_t> slots_of(const ChaosOptions& options, const JobGraph& graph,
                           uint32_t task_managers) {
   if (!options.slots.empty()) return parse_number("--slots", options.slots, config::kTaskSlots);
-  const uint32_t sharers = std::max(1u, task_managers - 1);
-  return (share_slots(graph).total + sharers - 1) / sharers;
+  return (share_slots(graph).total + task_managers - 1) / task_managers;
 }
 
 Result<uint64_t> parse_seed(const std::string& text) {
@@ -362,7 +361,7 @@ void add_chaos_command(CLI::App& parser, const Invocation& invocation,
       ->type_name("K");
   chaos
       ->add_option("--slots", options->slots,
-                   "Slots of each TaskManager (default: the others can do without one)")
+                   "Slots of each TaskManager (default: as many as the job needs, in all)")
       ->type_name("S");
   chaos
       ->add_option("--patience", options->patience,

@@ -95,12 +95,15 @@ std::string text_of(const chaos::ChaosRecord& record) {
   std::string text;
   for (const chaos::RunRecord& run : record.runs) {
     const chaos::RunSummary summary = summarize(run);
-    text += fmt::format(
-        "\nStrategy {}: job {} after {:.1f} s (undisturbed {:.1f} s), {} restarts, "
-        "{} of {} faults fired\n",
-        run.strategy, run.job_state.empty() ? "not there" : run.job_state,
-        static_cast<double>(run.length) / 1000, static_cast<double>(run.reference_length) / 1000,
-        run.restarts, summary.fired, run.faults.size());
+    const std::string undisturbed =
+        run.reference_length == 0 ? ""
+                                  : fmt::format(" (undisturbed {:.1f} s)",
+                                                static_cast<double>(run.reference_length) / 1000);
+    text +=
+        fmt::format("\nStrategy {}: job {} after {:.1f} s{}, {} restarts, {} of {} faults fired\n",
+                    run.strategy, run.job_state.empty() ? "not there" : run.job_state,
+                    static_cast<double>(run.length) / 1000, undisturbed, run.restarts,
+                    summary.fired, run.faults.size());
     text += faults_of(run);
     text += verdict_of(run);
   }

@@ -209,7 +209,8 @@ TEST_F(ChaosCommandTest, PrefersTheCheckerOfTheJob) {
   };
   const Outcome right = checked("right");
   EXPECT_EQ(right.exit_code, 0) << right.output << right.errors;
-  EXPECT_THAT(right.output, HasSubstr("3000 records, exact"));
+  EXPECT_THAT(right.output,
+              HasSubstr("EXACTLY ONCE: 3000 records, judged by the checker of the job"));
   EXPECT_THAT(right.errors, Not(HasSubstr("undisturbed")));
   const Outcome strict = checked("strict");
   EXPECT_EQ(strict.exit_code, 1) << strict.output << strict.errors;

@@ -18,7 +18,6 @@ using chaos::PlannedFault;
 
 constexpr Duration kLookForJob = 1ms;
 constexpr Duration kLookAgain = 20ms;
-constexpr Duration kStopped = 40s;     // Longer than a heartbeat timeout.
 constexpr Duration kDelayOfMark = 1s;  // Unless it says how long.
 
 SimFaultPlan::Rule rule_of(const chaos::Fault& fault) {
@@ -27,7 +26,7 @@ SimFaultPlan::Rule rule_of(const chaos::Fault& fault) {
   if (fault.mark_action == "throw") rule.action = SimFaultPlan::Action::kThrow;
   if (fault.mark_action == "throw" || fault.mark_action == "kill") return rule;
   rule.action = SimFaultPlan::Action::kPause;
-  rule.pause = fault.mark_action == "stop" ? kStopped : kDelayOfMark;
+  rule.pause = fault.mark_action == "stop" ? fault.lasts : kDelayOfMark;
   const std::string prefix = "delay=";
   if (!fault.mark_action.starts_with(prefix)) return rule;
   int64_t millis = 0;

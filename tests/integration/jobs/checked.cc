@@ -1,4 +1,6 @@
 // A job that names a checker of its results, which is right or goes wrong as an option says.
+#include <unistd.h>
+
 #include <csignal>
 #include <set>
 #include <stdexcept>
@@ -25,7 +27,7 @@ FRESHET_CHECK(checked) {
   const std::string how = check.arguments().text_or("checker", "right", "");
   if (how == "throw") throw std::runtime_error("it has no model");
   if (how == "crash") std::raise(SIGSEGV);
-  while (how == "hang") continue;
+  while (how == "hang") ::pause();
   if (how == "blind") return;
   std::set<std::string> missing;
   const int64_t records = check.arguments().integer_or("records", 1'000, "");
