@@ -175,10 +175,27 @@ class Course {
         if (fault.number == fired[i].number) add(outcomes[i], fault);
       }
     }
+    if (ending.status.ok()) merge_unfinished(record);
     record.restarted = timeline.restarts();
     record.series = series_of(ending.samples, ending.submitted_epoch);
     record.scheduled = std::any_of(record.series.begin(), record.series.end(),
                                    [](const SeriesPoint& point) { return point.latency; });
+  }
+
+  /// A job that has FINISHED has recovered from everything. What was under way when the next fault
+  /// came was made good with that.
+  static void merge_unfinished(RunRecord& record) {
+    for (FaultRecord& fault : record.faults) {
+      if (fault.end != FaultEnd::kNotRecovered) continue;
+      const FaultRecord* next = nullptr;
+      for (const FaultRecord& other : record.faults) {
+        const bool later = other.fired > fault.fired && other.end == FaultEnd::kRecovered;
+        if (later && (next == nullptr || other.fired < next->fired)) next = &other;
+      }
+      fault.end = FaultEnd::kMerged;
+      fault.merged_with = next == nullptr ? 0 : next->number;
+      fault.why.clear();
+    }
   }
 
   static void add(const FaultOutcome& outcome, FaultRecord& fault) {
