@@ -196,6 +196,11 @@ struct ConfigKey {
           "longest step of a task that its log does not name; 0 s: any") \
   SETTING(kSplitBytes, "source.file.split-size", "8 mb", bytes(1, 1ull << 50), kJob, \
           "largest byte range of a text file that one reader takes at a time") \
+  SETTING(kScheduleStart, "source.generator.schedule-start", \
+          "0", integer(0, 100'000'000'000'000), kJob, \
+          "milliseconds since 1970 from which generators with a rate count: each record has its " \
+          "time, however late it comes, and all are made up for; 0: from their own start, and " \
+          "one second at most") \
   SETTING(kWorkingDirectory, "client.working-directory", "", text(), kJob, \
           "what a job's relative paths are relative to; set by the client")
 // clang-format on

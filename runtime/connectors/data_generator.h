@@ -22,6 +22,9 @@ namespace connectors_detail {
 /// Throws ConnectorError when the rate makes no sense.
 void check_generator_rate(double records_per_second);
 
+/// That of one reader; follows `source.generator.schedule-start`.
+RateLimiter make_generator_limiter(OperatorContext& context, double records_per_second);
+
 template <class T, class F>
 class GeneratorReader final : public SplitReader {
  public:
@@ -35,9 +38,8 @@ class GeneratorReader final : public SplitReader {
 
   void open(OperatorContext& context, std::vector<RecordReceiver*> outputs) override {
     SplitReader::open(context, std::move(outputs));
-    if (records_per_second_ == 0) return;
-    limiter_.emplace(records_per_second_, context.subtask(), context.parallelism(),
-                     context.processing_time());
+    if (records_per_second_ != 0)
+      limiter_.emplace(make_generator_limiter(context, records_per_second_));
   }
 
  protected:
@@ -54,17 +56,19 @@ class GeneratorReader final : public SplitReader {
       max_records = static_cast<uint32_t>(std::min<uint64_t>(max_records, available));
     }
     if constexpr (kTogether) {
+      const auto make = [this](uint64_t index) { return std::invoke(function_, index); };
+      if (!limiter_) return batch_.emit(max_records, &rest_, to, count, make);
       const uint64_t before = *count;
-      const bool more = batch_.emit(max_records, &rest_, to, count, [this](uint64_t index) {
-        return std::invoke(function_, index);
-      });
-      if (limiter_) limiter_->take(*count - before);
+      auto time = [this, ahead = uint64_t{0}]() mutable { return limiter_->scheduled(ahead++); };
+      const bool more = batch_.emit(max_records, &rest_, to, count, make, time);
+      limiter_->take(*count - before);
       return more;
     } else {
       for (uint32_t i = 0; i < max_records; i++) {
         const T record = std::invoke(function_, rest_.first);
+        const EpochMillis time = limiter_ ? limiter_->scheduled(0) : kNoTimestamp;
         if (limiter_) limiter_->take(1);
-        to.receive(&record, kNoTimestamp);
+        to.receive(&record, time);
         ++*count;
         if (rest_.first++ == rest_.last) return false;
       }
@@ -85,8 +89,9 @@ class GeneratorReader final : public SplitReader {
 /// `T f(uint64_t index)` of each index from 0 to `count` - 1, exactly once each; each reader has a
 /// copy of the function. `records_per_second` is the rate of the whole source, which its readers
 /// divide among themselves; 0: as fast as they can. The first record comes at once. A source that
-/// was held up makes up for one second at most. Between its records a limited source waits; it
-/// takes no processor time.
+/// was held up makes up for one second at most; but with `source.generator.schedule-start` for all,
+/// and each record has its scheduled time as timestamp. Between its records a limited source waits;
+/// it takes no processor time.
 template <class F>
 auto data_generator(F function, uint64_t count, double records_per_second = 0) {
   static_assert(std::is_invocable_v<F&, uint64_t>, "data_generator takes a function T(uint64_t)");

@@ -15,17 +15,22 @@ namespace freshet {
 template <class T>
 class RangeBatch {
  public:
+  struct WithoutTime {
+    EpochMillis operator()() const { return kNoTimestamp; }
+  };
+
   /// `make(number)` of at most `records_max` numbers, which leave `rest`; adds how many were given
   /// on to `count`. False when none is left. When `make` throws, those before it are given on.
-  template <class Make>
+  /// `time()` is the timestamp of the next one.
+  template <class Make, class Time = WithoutTime>
   bool emit(uint32_t records_max, NumberRange* rest, RecordReceiver& to, uint64_t* count,
-            Make&& make) {
+            Make&& make, Time&& time = {}) {
     uint64_t left = std::min<uint64_t>(records_max, rest->last - rest->first + uint64_t{1});
     if (left == 0) left = records_max;  // All numbers that there are.
     while (left > 0) {
       const auto together = static_cast<uint32_t>(std::min<uint64_t>(left, kTogether));
       left -= together;
-      if (fill(together, rest, to, count, make)) return false;
+      if (fill(together, rest, to, count, make, time)) return false;
     }
     return true;
   }
@@ -34,8 +39,9 @@ class RangeBatch {
   static constexpr uint32_t kTogether = RecordBatch::kRecordsMax;
 
   /// True when the last number of the range was among them.
-  template <class Make>
-  bool fill(uint32_t records, NumberRange* rest, RecordReceiver& to, uint64_t* count, Make& make) {
+  template <class Make, class Time>
+  bool fill(uint32_t records, NumberRange* rest, RecordReceiver& to, uint64_t* count, Make& make,
+            Time& time) {
     batch_.count = batch_.begun = 0;
     bool last = false;
     try {
@@ -43,7 +49,7 @@ class RangeBatch {
         T& value = values_[batch_.count];
         value = make(rest->first);
         batch_.records[batch_.count] = &value;
-        batch_.timestamps[batch_.count] = kNoTimestamp;
+        batch_.timestamps[batch_.count] = time();
         ++batch_.count;
         last = rest->first++ == rest->last;
       }

@@ -243,6 +243,21 @@ TEST(RateLimiterTest, MakesUpForOneSecondAtMost) {
   EXPECT_EQ(slow.available(1'000'000), 1u);
 }
 
+TEST(RateLimiterTest, LosesNoPlaceOfASchedule) {
+  RateLimiter limiter(100, 1, 2, 10'000, true);
+  EXPECT_EQ(limiter.available(9'000), 0u);
+  EXPECT_EQ(limiter.next(9'000), 10'010);
+  EXPECT_EQ(limiter.scheduled(0), 10'010);
+  EXPECT_EQ(limiter.scheduled(3), 10'070);
+  EXPECT_EQ(limiter.available(70'000), 3000u);
+  limiter.take(3000);
+  EXPECT_EQ(limiter.scheduled(0), 70'010);
+  EXPECT_EQ(limiter.available(20'000), 0u);
+  EXPECT_EQ(limiter.available(70'010), 1u);
+  RateLimiter free(100, 0, 1, 10'000);
+  EXPECT_EQ(free.scheduled(0), kNoTimestamp);
+}
+
 TEST(RateLimiterTest, GoesOnWhenTheClockGoesBack) {
   RateLimiter limiter(10, 0, 1, 1'000'000);
   limiter.take(limiter.available(1'000'950));
@@ -267,8 +282,10 @@ TEST(RateLimiterTest, NextIsWhenOneIsAvailableAndNotTooSoon) {
 /// One reader of a generator on a clock that the test turns.
 class GeneratorRun {
  public:
-  explicit GeneratorRun(const Source<uint64_t>& source, uint64_t count)
+  explicit GeneratorRun(const Source<uint64_t>& source, uint64_t count,
+                        const std::string& schedule_start = "")
       : made_(source.reader->make()), reader_(dynamic_cast<SourceOperator&>(*made_)) {
+    context_.settings["source.generator.schedule-start"] = schedule_start;
     reader_.open(context_, {&numbers, &requests_});
     EXPECT_EQ(reader_.poll(128), PollResult::kWaiting);
     const Split split{0, encode_range({0, count - 1})};
@@ -290,6 +307,8 @@ class GeneratorRun {
     context_.now = time;
     return wakes;
   }
+
+  void set_time(EpochMillis now) { context_.now = now; }
 
   Received<uint64_t> numbers;
 
@@ -313,6 +332,29 @@ TEST(DataGeneratorTest, GivesAsManyRecordsASecondAsItWasTold) {
   GeneratorRun fast(data_generator([](uint64_t i) { return i; }, 1'000'000, 20'000), 1'000'000);
   EXPECT_EQ(fast.run_until(10'000), 1000) << "it neither spins nor is it late";
   EXPECT_EQ(fast.numbers.values.size(), 200'001u);
+}
+
+TEST(DataGeneratorTest, RecordsOfAScheduleHaveTheirTimesHoweverLateTheyCome) {
+  const auto source = data_generator([](uint64_t i) { return i; }, 1000, 100);
+  GeneratorRun late(source, 1000, "5000");
+  late.run_until(4'999);
+  EXPECT_TRUE(late.numbers.values.empty());
+  late.run_until(5'020);  // It looks each ten milliseconds.
+  EXPECT_EQ(late.numbers.timestamps, (std::vector<EpochMillis>{5'000, 5'010}));
+  late.set_time(9'000);  // It was held up.
+  late.run_until(9'000);
+  ASSERT_EQ(late.numbers.values.size(), 401u);
+  for (size_t i = 0; i < 401; i++)
+    EXPECT_EQ(late.numbers.timestamps[i], 5'000 + static_cast<EpochMillis>(i) * 10);
+
+  GeneratorRun again(source, 1000, "5000");
+  again.set_time(9'000);  // As after a failure.
+  again.run_until(9'000);
+  EXPECT_EQ(again.numbers.timestamps, late.numbers.timestamps);
+
+  GeneratorRun without(source, 1000);
+  without.run_until(100);
+  EXPECT_EQ(without.numbers.timestamps.back(), kNoTimestamp);
 }
 
 TEST(DataGeneratorTest, GivesAllAtOnceWithoutARate) {
