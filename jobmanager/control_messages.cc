@@ -30,6 +30,12 @@ void write_progress(const ExecutionProgress& progress, proto::TaskProgress* to) 
   to->set_busy_ms(progress.busy_ms);
   to->set_idle_ms(progress.idle_ms);
   to->set_back_pressured_ms(progress.back_pressured_ms);
+  if (progress.gauges.latency_records == 0) return;
+  proto::TaskGauges* const gauges = to->mutable_gauges();
+  gauges->set_latency_records(progress.gauges.latency_records);
+  gauges->set_latency_p50_ms(progress.gauges.latency_p50_ms);
+  gauges->set_latency_p95_ms(progress.gauges.latency_p95_ms);
+  gauges->set_latency_max_ms(progress.gauges.latency_max_ms);
 }
 
 }  // namespace
@@ -99,6 +105,10 @@ TaskGauges read(const proto::TaskGauges& from) {
   gauges.exclusive_usage = finite(from.exclusive_usage());
   gauges.input_queue_bytes = from.input_queue_bytes();
   gauges.output_queue_bytes = from.output_queue_bytes();
+  gauges.latency_records = from.latency_records();
+  gauges.latency_p50_ms = finite(from.latency_p50_ms());
+  gauges.latency_p95_ms = finite(from.latency_p95_ms());
+  gauges.latency_max_ms = finite(from.latency_max_ms());
   return gauges;
 }
 

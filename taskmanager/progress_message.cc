@@ -49,6 +49,10 @@ void to_proto(const TaskGauges& gauges, proto::TaskGauges* to) {
   to->set_exclusive_usage(gauges.exclusive_usage);
   to->set_input_queue_bytes(gauges.input_queue_bytes);
   to->set_output_queue_bytes(gauges.output_queue_bytes);
+  to->set_latency_records(gauges.latency_records);
+  to->set_latency_p50_ms(gauges.latency_p50_ms);
+  to->set_latency_p95_ms(gauges.latency_p95_ms);
+  to->set_latency_max_ms(gauges.latency_max_ms);
 }
 
 void to_proto(const TaskManagerNumbers& numbers, proto::TaskManagerStatus* to) {

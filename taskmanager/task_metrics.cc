@@ -56,14 +56,17 @@ TaskMetrics::TaskMetrics(MetricLabels labels, const AttemptId& attempt, const st
   for (size_t i = 0; i < vertex.operators.size(); i++) {
     if (i == 0 || vertex.operators[i].source) operators_.push_back(vertex.operators[i]);
   }
+  if (task.latency() == nullptr) return;
+  reported_ = std::make_unique<LatencyMeter::Counts>();
+  scraped_ = std::make_unique<LatencyMeter::Counts>();
 }
 
 TaskNumbers TaskMetrics::numbers(TimePoint now) {
   MutexLock lock(mutex_);
-  return numbers_now(now);
+  return numbers_now(now, reported_.get());
 }
 
-TaskNumbers TaskMetrics::numbers_now(TimePoint now) {
+TaskNumbers TaskMetrics::numbers_now(TimePoint now, LatencyMeter::Counts* latency) {
   if (task_ == nullptr) return {};
   TaskNumbers numbers = numbers_of(task_->progress());
   TaskGauges& gauges = numbers.gauges;
@@ -79,7 +82,16 @@ TaskNumbers TaskMetrics::numbers_now(TimePoint now) {
   gauges.input_queue_bytes = load.input_queue_bytes;
   gauges.output_queue_bytes = load.output_queue_bytes;
   gauges.back_pressured = load.back_pressured;
+  if (latency != nullptr) add_latency(latency, &gauges);
   return numbers;
+}
+
+void TaskMetrics::add_latency(LatencyMeter::Counts* before, TaskGauges* gauges) {
+  const LatencyMeter::Summary latency = task_->latency()->since(before);
+  gauges->latency_records = static_cast<uint32_t>(std::min<uint64_t>(latency.records, UINT32_MAX));
+  gauges->latency_p50_ms = static_cast<float>(latency.p50_ms);
+  gauges->latency_p95_ms = static_cast<float>(latency.p95_ms);
+  gauges->latency_max_ms = static_cast<float>(latency.max_ms);
 }
 
 void TaskMetrics::add_rates(TimePoint now, TaskNumbers* numbers) {
@@ -119,7 +131,7 @@ void TaskMetrics::read(TimePoint now, std::vector<MetricGroupReading>* groups) {
   {
     MutexLock lock(mutex_);
     if (task_ == nullptr) return;
-    numbers = numbers_now(now);
+    numbers = numbers_now(now, scraped_.get());
   }
   MetricGroupReading group{MetricScope::kTask, labels_, {}};
   read_metrics(task_metrics(), numbers, &group.metrics);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "runtime/base/clock.h"
@@ -9,6 +10,7 @@
 #include "runtime/metrics/metric_registry.h"
 #include "runtime/metrics/numbers.h"
 #include "runtime/metrics/rate_window.h"
+#include "runtime/task/latency_meter.h"
 #include "runtime/task/task_progress.h"
 
 namespace freshet {
@@ -41,7 +43,8 @@ class TaskMetrics final : public MetricSource {
     uint64_t hard_back_pressured_ms = 0;
   };
 
-  TaskNumbers numbers_now(TimePoint now) REQUIRES(mutex_);
+  TaskNumbers numbers_now(TimePoint now, LatencyMeter::Counts* latency) REQUIRES(mutex_);
+  void add_latency(LatencyMeter::Counts* before, TaskGauges* gauges) REQUIRES(mutex_);
   void add_rates(TimePoint now, TaskNumbers* numbers) REQUIRES(mutex_);
   void add_times(TimePoint now, TaskNumbers* numbers) REQUIRES(mutex_);
   void read_operators(const TaskNumbers&, std::vector<MetricGroupReading>* groups) const;
@@ -54,6 +57,9 @@ class TaskMetrics final : public MetricSource {
   // The last two looks at the times that were a second apart.
   Times earlier_ GUARDED_BY(mutex_);
   Times last_ GUARDED_BY(mutex_);
+  // What those who ask had seen; empty in a task without sink.
+  std::unique_ptr<LatencyMeter::Counts> reported_ GUARDED_BY(mutex_);
+  std::unique_ptr<LatencyMeter::Counts> scraped_ GUARDED_BY(mutex_);
 };
 
 }  // namespace freshet

@@ -87,6 +87,10 @@ TaskReport report_of(const proto::TaskSummary& task) {
   report.busy_ms = progress.busy_ms();
   report.idle_ms = progress.idle_ms();
   report.back_pressured_ms = progress.back_pressured_ms();
+  report.latency_records = progress.gauges().latency_records();
+  report.latency_p50_ms = progress.gauges().latency_p50_ms();
+  report.latency_p95_ms = progress.gauges().latency_p95_ms();
+  report.latency_max_ms = progress.gauges().latency_max_ms();
   return report;
 }
 

@@ -56,6 +56,12 @@ struct TaskReport {
   uint64_t busy_ms = 0;
   uint64_t idle_ms = 0;
   uint64_t back_pressured_ms = 0;
+  // By its last heartbeat: how late records with a scheduled time came to its sink since the one
+  // before.
+  uint64_t latency_records = 0;  // 0: the next three have no meaning.
+  double latency_p50_ms = 0;
+  double latency_p95_ms = 0;
+  double latency_max_ms = 0;
 };
 
 struct JobDetails {

@@ -235,6 +235,15 @@ constexpr std::array kTask = {
     CatalogEntry<Task>{{"initializationTime", kGauge, "ms",
                         "from INITIALIZING to RUNNING: operators were opened; 0 before that"},
                        of<&Task::initialization_ms>},
+    CatalogEntry<Task>{
+        {"scheduledLatencyP50", kGauge, "ms",
+         "from scheduled time to sink, half of the records since the last report; 0: "
+         "none came"},
+        gauge<&Gauges::latency_p50_ms>},
+    CatalogEntry<Task>{{"scheduledLatencyP95", kGauge, "ms", "the same, 95 % of them"},
+                       gauge<&Gauges::latency_p95_ms>},
+    CatalogEntry<Task>{{"scheduledLatencyMax", kGauge, "ms", "the same, all of them"},
+                       gauge<&Gauges::latency_max_ms>},
 };
 
 constexpr std::array kSource = {

@@ -35,6 +35,11 @@ struct TaskGauges {
   uint64_t input_queue_bytes = 0;
   uint64_t output_queue_bytes = 0;
   bool back_pressured = false;
+  // Since the report before, of records that have a scheduled time and came to a sink.
+  uint32_t latency_records = 0;  // 0: the next three have no meaning.
+  float latency_p50_ms = 0;
+  float latency_p95_ms = 0;
+  float latency_max_ms = 0;
 };
 
 /// Of one attempt, since it started.

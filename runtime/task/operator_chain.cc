@@ -87,17 +87,21 @@ class OperatorChain::Context final : public OperatorContext {
 /// stays.
 class OperatorChain::Input final : public RecordReceiver {
  public:
-  Input(Operator& receiver, uint32_t input, const std::string& name, OperatorName& running)
-      : receiver_(receiver), input_(input), name_(name), running_(running) {}
+  Input(Operator& receiver, uint32_t input, const std::string& name, OperatorName& running,
+        LatencyMeter* latency)
+      : receiver_(receiver), input_(input), name_(name), running_(running), latency_(latency) {}
 
   void receive(const void* record, EpochMillis timestamp) override {
     const std::string* const before = enter();
+    if (latency_ != nullptr && timestamp != kNoTimestamp) latency_->add({&timestamp, 1});
     receiver_.process(input_, record, timestamp);
     running_.store(before, std::memory_order_relaxed);
   }
 
   void receive_batch(RecordBatch& batch) override {
     const std::string* const before = enter();
+    if (latency_ != nullptr && batch.count > 0 && batch.timestamps[0] != kNoTimestamp)
+      latency_->add({batch.timestamps.data(), batch.count});
     receiver_.process_batch(input_, batch);
     running_.store(before, std::memory_order_relaxed);
   }
@@ -115,6 +119,7 @@ class OperatorChain::Input final : public RecordReceiver {
   const uint32_t input_;
   const std::string& name_;
   OperatorName& running_;
+  LatencyMeter* const latency_;  // Null unless it is a sink's.
 };
 
 /// Gives each record to several, or to nobody.
@@ -234,7 +239,8 @@ OperatorChain::Input& OperatorChain::input_of(size_t index, uint32_t input) {
     if (one->input() == input) return *one;
   }
   member.inputs.push_back(
-      std::make_unique<Input>(*member.code, input, member.chained->name, options_.running));
+      std::make_unique<Input>(*member.code, input, member.chained->name, options_.running,
+                              member.chained->sink ? options_.latency : nullptr));
   return *member.inputs.back();
 }
 

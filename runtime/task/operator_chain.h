@@ -11,6 +11,7 @@
 #include "runtime/graph/job_module.h"
 #include "runtime/operators/operator.h"
 #include "runtime/task/decisions.h"
+#include "runtime/task/latency_meter.h"
 #include "runtime/task/operator_memory.h"
 
 namespace freshet {
@@ -32,6 +33,7 @@ class OperatorChain {
     OperatorName& running;  // Of the operator whose code runs; null: of none.
     const OperatorMemory& memory;
     const std::atomic<bool>& cancelled;
+    LatencyMeter* latency = nullptr;  // Of sinks; null: it is not measured.
   };
 
   /// `writers`: where the outputs that leave the task go, by dataset; they outlive the chain, as do

@@ -30,6 +30,9 @@ StreamTask::StreamTask(Options options, Environment environment,
   running_.attempt = options_.attempt;
   for (const ChainedOperator& chained : vertex_.operators) running_.names.push_back(&chained.name);
   running_.otherwise = &vertex_.operators.front().name;
+  const auto& chained = vertex_.operators;
+  if (std::any_of(chained.begin(), chained.end(), [](const auto& one) { return one.sink; }))
+    latency_ = std::make_unique<LatencyMeter>(environment_.clock);
 }
 
 StreamTask::~StreamTask() {
@@ -218,7 +221,7 @@ Status StreamTask::open_inputs_and_outputs() {
   chain_ = std::make_unique<OperatorChain>(
       OperatorChain::Options{options_.attempt, vertex_, graph, *options_.built, options_.settings,
                              environment_.files, *decisions_, running_.name, environment_.memory,
-                             cancelled_},
+                             cancelled_, latency_.get()},
       std::move(writers));
   RETURN_IF_ERROR(chain_->open());
   std::vector<uint32_t> producers;

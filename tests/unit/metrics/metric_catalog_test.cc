@@ -90,9 +90,12 @@ TEST(MetricCatalogTest, ReadsEachOfItsOwnNumber) {
   gauges.remote_bytes_in_per_second = 31;
   gauges.local_buffers_in_per_second = 33;
   gauges.remote_buffers_in_per_second = 35;
+  gauges.latency_p50_ms = 37;
+  gauges.latency_p95_ms = 38;
+  gauges.latency_max_ms = 39;
   std::vector<MetricReading> readings;
   read_metrics(task_metrics(), numbers, &readings);
-  ASSERT_EQ(readings.size(), 36u);
+  ASSERT_EQ(readings.size(), 39u);
   const std::map<std::string, double> others = {
       {"isBackPressured", 1},
       {"backPressuredTimeMsPerSecond", 14 + 15}};  // Soft and hard ones together.

@@ -78,6 +78,7 @@ JobVertex make_middle(const TestJob::Options& options, DatasetId output) {
     to.chained_operator = static_cast<uint32_t>(i + 1);
     to.dataset = output;
     chained.outputs.push_back(to);
+    chained.sink = options.ends_in_sink && i + 1 == options.operators.size();
     vertex.operators.push_back(chained);
   }
   return vertex;

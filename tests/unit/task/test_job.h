@@ -95,6 +95,7 @@ struct TestJob {
     std::vector<MakeFunctions> operators;
     bool source = false;
     bool with_input = true;
+    bool ends_in_sink = false;  // The last operator, whatever it emits.
     uint32_t producers = 2;
     uint32_t consumers = 3;
     Partitioning output = Partitioning::kRebalance;
