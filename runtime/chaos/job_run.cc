@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "network/asio_transport.h"
+#include "runtime/base/configuration.h"
 
 namespace freshet::chaos {
 
@@ -28,7 +30,9 @@ class Course {
 
   /// Not ok: the job was refused.
   Status go(JobRun::Ending& ending) {
-    watch_.submit(options_.submission, options_.module_bytes, options_.cluster.task_managers);
+    Submission submission = options_.submission;
+    schedule_from_now(submission);
+    watch_.submit(std::move(submission), options_.module_bytes, options_.cluster.task_managers);
     deadline_ = clock_.now() + options_.patience;
     while (!over(ending)) {
       if (refused_) return brief_.submitted;
@@ -51,6 +55,12 @@ class Course {
   }
 
  private:
+  /// Generators with a rate are not held up by what holds the job up: latency counts all of it.
+  void schedule_from_now(Submission& submission) const {
+    submission.build.configuration.try_emplace(std::string(config::kScheduleStart.name),
+                                               std::to_string(clock_.epoch_millis()));
+  }
+
   void look(JobRun::Ending& ending) {
     brief_ = watch_.brief();
     const StatusCode submitted = brief_.submitted.code();

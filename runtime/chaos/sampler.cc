@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace freshet::chaos {
@@ -24,6 +25,19 @@ bool has_ended(TaskState state) {
   return state == TaskState::kEndOfData || state == TaskState::kFinished;
 }
 
+/// The worst of all sinks, and the mean of medians.
+void add_latency(const TaskReport& task, std::optional<SeriesPoint::Latency>* to,
+                 double* records_before) {
+  if (!*to) to->emplace();
+  const auto records = static_cast<double>(task.latency_records);
+  SeriesPoint::Latency& all = **to;
+  all.p50_ms =
+      (all.p50_ms * *records_before + task.latency_p50_ms * records) / (*records_before + records);
+  all.p95_ms = std::max(all.p95_ms, task.latency_p95_ms);
+  all.max_ms = std::max(all.max_ms, task.latency_max_ms);
+  *records_before += records;
+}
+
 }  // namespace
 
 Samples samples_for(const JobGraph& graph) {
@@ -41,6 +55,7 @@ Sample sample_of(const Samples& samples, const JobDetails& details, const Sample
   std::map<SubtaskId, const TaskReport*> reports;
   for (const TaskReport& task : details.tasks) reports[task.attempt.subtask] = &task;
   Sample sample;
+  double latencies = 0;  // Of so many records that the median is known of.
   sample.at = now;
   sample.tasks_running = details.job.tasks_running;
   for (size_t i = 0; i < samples.tasks.size(); i++) {
@@ -50,6 +65,10 @@ Sample sample_of(const Samples& samples, const JobDetails& details, const Sample
       const TaskReport& told = *report->second;
       task = {told.attempt.attempt, samples.tasks[i].source ? told.source_records : told.records_in,
               has_ended(told.state)};
+      // One that was not heard of since has nothing new to tell.
+      const bool more = before == nullptr || task != before->tasks[i];
+      if (more && !task.ended && told.latency_records > 0)
+        add_latency(told, &sample.latency, &latencies);
     }
     sample.tasks.push_back(task);
   }

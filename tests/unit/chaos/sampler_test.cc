@@ -63,6 +63,26 @@ TEST(SamplerTest, WhatIsNotToldIsAsBefore) {
   EXPECT_EQ(second.tasks[3], (TaskSample{0, 90, false}));
 }
 
+TEST(SamplerTest, LatencyIsThatOfTheWorstSink) {
+  JobGraph graph = numbers_to_files();
+  graph.vertices[2].parallelism = 2;
+  const Samples samples = samples_for(graph);
+  JobDetails details;
+  details.tasks = {report(2, 0, 0, 10, 0), report(2, 1, 0, 10, 0)};
+  EXPECT_FALSE(sample_of(samples, details, nullptr, 1000).latency);
+  details.tasks[0].latency_records = 30;
+  details.tasks[0].latency_p50_ms = 10;
+  details.tasks[0].latency_p95_ms = 20;
+  details.tasks[0].latency_max_ms = 70;
+  details.tasks[1].latency_records = 10;
+  details.tasks[1].latency_p50_ms = 2;
+  details.tasks[1].latency_p95_ms = 50;
+  details.tasks[1].latency_max_ms = 60;
+  const Sample sample = sample_of(samples, details, nullptr, 1000);
+  EXPECT_EQ(*sample.latency, (SeriesPoint::Latency{8, 50, 70}));
+  EXPECT_FALSE(sample_of(samples, details, &sample, 1050).latency) << "nothing came since";
+}
+
 TEST(SamplerTest, WhoeverDoesNotAnswerGivesNoSamples) {
   const auto clock = make_system_clock();
   ThreadExecutor network("network", *clock);
