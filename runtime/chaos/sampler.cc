@@ -28,7 +28,7 @@ bool has_ended(TaskState state) {
 /// The worst of all sinks, and the mean of medians.
 void add_latency(const TaskReport& task, std::optional<SeriesPoint::Latency>* to,
                  double* records_before) {
-  if (!*to) to->emplace();
+  if (!*to) *to = SeriesPoint::Latency{};
   const auto records = static_cast<double>(task.latency_records);
   SeriesPoint::Latency& all = **to;
   all.p50_ms =
