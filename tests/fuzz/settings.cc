@@ -5,6 +5,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/configuration.h"
 #include "runtime/base/memory_file_system.h"
+#include "runtime/base/record_faults.h"
 #include "runtime/base/scripted_faults.h"
 #include "runtime/base/time.h"
 #include "runtime/cli/command.h"
@@ -117,6 +118,18 @@ void check_file(const std::string& text) {
   for (const auto& [name, setting] : *again) CHECK(settings->at(name).value == setting.value);
 }
 
+/// Rules of faults, and what a record says of them.
+void check_faults_text(const std::string& text) {
+  if (const auto faults = parse_faults(text); !faults.ok())
+    CHECK(!faults.status().message().empty());
+  if (const auto records = RecordFaults::parse(text); !records.ok())
+    CHECK(!records.status().message().empty());
+  if (const auto fired = parse_fired_fault(text)) {
+    const std::string line = to_line(*fired);
+    CHECK(parse_fired_fault(line.substr(0, line.size() - 1)) == fired);
+  }
+}
+
 }  // namespace
 
 /// input := 'y' YAML file | 'd' duration | 'f' faults | 'D' (key "=" value)*, one a line.
@@ -130,9 +143,7 @@ void settings(std::string_view bytes) {
     case 'd':
       return check_duration(text);
     case 'f':
-      if (const auto faults = parse_faults(text); !faults.ok())
-        CHECK(!faults.status().message().empty());
-      return;
+      return check_faults_text(text);
     default:
       return check_pairs(input);
   }
@@ -161,6 +172,10 @@ Seeds settings_seeds() {
           "Drestart-strategy.exponential-delay.jitter-factor=1e-1\nsecurity.secret=x=y",
           "Dmetrics.reporter.prom.port=9249-9349",
           "fcommit.before_rename:1:kill,deploy.before_ack:2:delay=50",
+          "ftaskmanager-1/deploy.before_ack:every=2:kill",
+          "f1700000000000 taskmanager-1 deploy.before_ack:2:kill deploy.before_ack 2",
+          "flose:every=10",
+          "fdouble:3",
           "fcancel.before_ack:0:throw"};
 }
 
