@@ -77,7 +77,7 @@ class JobMaster {
   struct Options {
     JobId id;
     JobSubmission submission;
-    Duration slot_timeout;     // From needing slots to having them; then the job fails.
+    Duration slot_timeout;  // From needing slots to having them; then the job fails.
     FailoverStrategy failover = FailoverStrategy::kRegion;
     bool share_groups = true;  // False: where producers are is found anew for each deployment.
     RegionCycles cycles = RegionCycles::kMerged;  // kLeft: for tests.
