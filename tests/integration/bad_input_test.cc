@@ -555,7 +555,7 @@ TEST_F(BadInputTest, RefusesDataPortsThatTaskManagersOfOneMachineCannotShare) {
   for (const std::string setting :
        {"taskmanager.data.port=4711", "taskmanager.data.bind-port=4711"}) {
     const Outcome refused = start(setting);
-    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.errors, HasSubstr("2 TaskManagers on one machine"));
   }
   EXPECT_EQ(start("taskmanager.data.bind-port=34000-34999").exit_code, 0);

@@ -124,7 +124,7 @@ TEST(SimPlanTest, BreaksWhoPassesAMark) {
     SCOPED_TRACE(action);
     const PlanRun run = run_exactly(
         "  - mark: deploy.before_ack\n    of: taskmanager-2\n    passing: 2\n    do: " + action +
-        "\n");
+        (action == "stop" ? "\n    lasts: 40s\n" : "\n"));
     EXPECT_EQ(run.restarts, action.starts_with("delay") ? 0u : 1u);
   }
 }
