@@ -42,9 +42,14 @@ class WorkerPool::OwnThread {
 WorkerPool::WorkerPool(size_t threads, const Clock& clock)
     : clock_(clock), workers_(threads), stepping_(threads) {
   CHECK(threads > 0);
-  for (size_t i = 0; i < threads; i++) {
-    threads_.push_back(std::make_unique<ThreadExecutor>("worker-" + std::to_string(i), clock));
-    threads_.back()->post("work", [this] { work(); });
+  try {
+    for (size_t i = 0; i < threads; i++) {
+      threads_.push_back(std::make_unique<ThreadExecutor>("worker-" + std::to_string(i), clock));
+      threads_.back()->post("work", [this] { work(); });
+    }
+  } catch (...) {
+    stop();  // No more threads may be had; those that there are would wait for ever.
+    throw;
   }
 }
 
