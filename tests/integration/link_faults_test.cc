@@ -169,7 +169,7 @@ TEST_F(WordCountOverLinksTest, IsExactWhenDataIsCut) {
 }
 
 TEST_F(WordCountOverLinksTest, IsExactWhenAllLinksFlap) {
-  start(60'000);
+  start(300'000);
   Fault flap = fault(FaultKind::kFlap, kData);
   flap.period = 300ms;
   cluster_.break_link(flap);
