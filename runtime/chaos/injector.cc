@@ -129,8 +129,7 @@ std::optional<SubtaskId> Injector::running_task(const PlannedFault& planned) con
   const JobWatch::View view = watch_.view();
   const TaskName& wanted = planned.fault.task;
   std::vector<SubtaskId> found;
-  if (!view.details) return std::nullopt;
-  for (const TaskReport& task : view.details->tasks) {
+  for (const TaskReport& task : view.tasks) {
     const SubtaskId& id = task.attempt.subtask;
     if (task.state != TaskState::kRunning) continue;
     if (!wanted.vertex.empty() && wanted.vertex != std::to_string(id.vertex.value)) continue;

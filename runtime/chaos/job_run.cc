@@ -15,6 +15,12 @@ namespace {
 constexpr Duration kPoll = 2ms;
 constexpr uint64_t kLogBytesMax = 1u << 30;
 
+bool has_task_faults(const std::vector<PlannedFault>& plan) {
+  return std::any_of(plan.begin(), plan.end(), [](const PlannedFault& planned) {
+    return info_of(planned.fault.kind).subject == FaultSubject::kTask;
+  });
+}
+
 /// What one run knows while it goes on.
 class Course {
  public:
@@ -25,7 +31,8 @@ class Course {
         clock_(clock),
         signals_(signals),
         transport_(make_asio_transport({})),
-        watch_({cluster.job_manager(), options.cluster.secret}, clock),
+        watch_({cluster.job_manager(), options.cluster.secret, has_task_faults(options.plan)},
+               clock),
         injector_(options.plan, tools, cluster, watch_, files, clock) {}
 
   /// Not ok: the job was refused.

@@ -29,7 +29,7 @@ JobWatch::Brief JobWatch::brief() const {
   MutexLock lock(mutex_);
   Brief brief{view_.submitted, view_.submission_began, std::nullopt, view_.answers,
               view_.forgotten};
-  if (view_.details) brief.job = view_.details->job;
+  brief.job = view_.report;
   return brief;
 }
 
@@ -110,9 +110,15 @@ Status JobWatch::ask() {
   }
   if (pending_ && registered >= pending_->task_managers) return submit_pending();
   if (job == JobId()) return Status();
-  ASSIGN_OR_RETURN(JobDetails details, connected->details(job));
+  JobDetails details;
+  if (options_.tasks) {
+    ASSIGN_OR_RETURN(details, connected->details(job));
+  } else {
+    ASSIGN_OR_RETURN(details.job, connected->get(job));
+  }
   MutexLock lock(mutex_);
-  view_.details = std::move(details);
+  view_.report = std::move(details.job);
+  view_.tasks = std::move(details.tasks);
   return Status();
 }
 

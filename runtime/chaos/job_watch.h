@@ -23,6 +23,7 @@ class JobWatch {
   struct Options {
     Address job_manager;
     std::string secret;
+    bool tasks = false;  // Of each task, too: more to ask, and not needed by everybody.
   };
 
   /// What is known.
@@ -30,7 +31,8 @@ class JobWatch {
     Status submitted = unavailable("not submitted yet");
     std::optional<TimePoint> submission_began;
     JobId job;
-    std::optional<JobDetails> details;  // The last answer.
+    std::optional<JobReport> report;  // The last answer.
+    std::vector<TaskReport> tasks;    // If they are asked for.
     std::vector<TaskManagerReport> task_managers;
     bool answers = false;    // The last question was answered.
     bool forgotten = false;  // The JobManager does not know the job any more.

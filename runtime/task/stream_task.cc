@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/configuration.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/buffer_timeout.h"
 #include "runtime/operators/edge_type_of.h"
@@ -31,7 +32,10 @@ StreamTask::StreamTask(Options options, Environment environment,
   for (const ChainedOperator& chained : vertex_.operators) running_.names.push_back(&chained.name);
   running_.otherwise = &vertex_.operators.front().name;
   const auto& chained = vertex_.operators;
-  if (std::any_of(chained.begin(), chained.end(), [](const auto& one) { return one.sink; }))
+  // Other timestamps are times of events, which say nothing of how late a record comes.
+  const bool scheduled = options_.settings.contains(std::string(config::kScheduleStart.name));
+  if (scheduled &&
+      std::any_of(chained.begin(), chained.end(), [](const auto& one) { return one.sink; }))
     latency_ = std::make_unique<LatencyMeter>(environment_.clock);
 }
 

@@ -90,7 +90,7 @@ class StreamTask final : public RunnableTask {
   TaskProgress progress() const;
   /// On any thread, once it is connected.
   TaskLoad load() const;
-  /// Of its sink; null without one. On any thread.
+  /// Of its sink; null without one, or without `source.generator.schedule-start`. On any thread.
   const LatencyMeter* latency() const { return latency_.get(); }
   /// When the step that is going on began, on any thread; nullopt between steps.
   std::optional<TimePoint> step_began() const { return times_.step_began(); }
@@ -225,7 +225,7 @@ class StreamTask final : public RunnableTask {
   bool last_blocked_ = false;
   TaskTimes times_;
   std::array<std::atomic<uint64_t>, kCounters> counters_{};
-  std::unique_ptr<LatencyMeter> latency_;  // Null in a task without sink.
+  std::unique_ptr<LatencyMeter> latency_;  // Null: nothing is measured.
 };
 
 }  // namespace freshet

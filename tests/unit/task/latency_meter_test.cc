@@ -76,6 +76,8 @@ TEST(LatencyMeterTest, TasksMeasureWhatComesToTheirSink) {
   options.operators.push_back([] { return FunctionOperator::Functions(); });
   EXPECT_EQ(Harness(options).task->latency(), nullptr);
   options.ends_in_sink = true;
+  EXPECT_EQ(Harness(options).task->latency(), nullptr);  // Its timestamps are no schedule.
+  options.settings = {{"source.generator.schedule-start", "1"}};
   Harness harness(options);
   const auto now = static_cast<uint64_t>(harness.clock.epoch_millis());
   for (const uint64_t late : {3, 5, 7}) harness.gate->feed(0, now - late);

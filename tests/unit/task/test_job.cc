@@ -224,7 +224,7 @@ Harness::Harness(const TestJob::Options& options) : Harness(options, WithoutTask
   auto decisions = std::make_unique<LiveDecisions>(clock, make_seeded_random(1),
                                                    recorder.decision_log(kAttempt, {}));
   task = std::make_unique<StreamTask>(
-      StreamTask::Options{kAttempt, job.graph, job.built, {}},
+      StreamTask::Options{kAttempt, job.graph, job.built, options.settings},
       StreamTask::Environment{clock, recorder.record(kAttempt, files), nullptr, states},
       std::move(decisions));
   connect(options);
@@ -233,9 +233,9 @@ Harness::Harness(const TestJob::Options& options) : Harness(options, WithoutTask
 Harness::Harness(const TestJob::Options& options, std::unique_ptr<Decisions> decisions,
                  Faults* faults)
     : Harness(options, WithoutTask()) {
-  task = std::make_unique<StreamTask>(StreamTask::Options{kAttempt, job.graph, job.built, {}},
-                                      StreamTask::Environment{clock, files, faults, states},
-                                      std::move(decisions));
+  task = std::make_unique<StreamTask>(
+      StreamTask::Options{kAttempt, job.graph, job.built, options.settings},
+      StreamTask::Environment{clock, files, faults, states}, std::move(decisions));
   connect(options);
 }
 

@@ -95,7 +95,8 @@ struct TestJob {
     std::vector<MakeFunctions> operators;
     bool source = false;
     bool with_input = true;
-    bool ends_in_sink = false;  // The last operator, whatever it emits.
+    bool ends_in_sink = false;                         // The last operator, whatever it emits.
+    std::map<std::string, std::string> settings = {};  // Of the job.
     uint32_t producers = 2;
     uint32_t consumers = 3;
     Partitioning output = Partitioning::kRebalance;
